@@ -1,0 +1,22 @@
+"""The Chinese catalogue: one module per tab and `common`, each a dict ZH from English template to Chinese."""
+
+from functools import cache
+from importlib import import_module
+
+from k3core.lab.registry import TABS
+
+
+def translate(template: str, lang: str) -> str:
+    """The template in `lang`. Raises KeyError where the catalogue has no entry."""
+    return template if lang == "en" else chinese()[template]
+
+
+@cache
+def chinese() -> dict:
+    """All entries of all modules. Two modules may share an entry but not disagree about it."""
+    entries = {}
+    for name in ("common", *TABS.values()):
+        for english, translation in import_module(f"k3core.lab.catalogue.{name}").ZH.items():
+            if entries.setdefault(english, translation) != translation:
+                raise ValueError(f"two translations of {english!r}: {entries[english]!r} and {translation!r}")
+    return entries

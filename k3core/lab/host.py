@@ -1,0 +1,86 @@
+"""One interpreter serving one page: JSON text in, JSON text out. The worker in the browser calls only `handle`."""
+
+import json
+
+from k3core.lab.contract import Progress, Result, dumps
+from k3core.lab.params import ParamError
+from k3core.lab.registry import experiment
+
+
+class Host:
+    """Runs experiments step by step and draws frames of the last result.
+
+    Requests: {"do": "start", "slug", "params", "seed", "lang", "frames": {scene: index}, "narrow"} then
+    {"do": "step"} until the reply's state is no longer "progress"; {"do": "drop"}; {"do": "frame", "slug", "params",
+    "seed", "lang", "scene", "index", "narrow"}. A reply has "state": "progress", "done", "frame", "dropped",
+    "param_error" or "error"; the last two carry a "message" for the reader.
+    """
+
+    def __init__(self):
+        self.request = None
+        self.steps = None
+        self.result = None
+
+    def handle(self, text: str) -> str:
+        """The reply to one request, as JSON text. Never raises: what went wrong is a reply too."""
+        lang = "en"
+        try:
+            request = json.loads(text)
+            lang = request.get("lang", lang)
+            return dumps(getattr(self, f"_{request['do']}")(request))
+        except ParamError as error:
+            self.steps = None
+            return dumps({"state": "param_error", "param": error.name, "message": error.render(lang)})
+        except Exception as error:  # a reader's edit or a defect: the page must show it and go on
+            self.steps = None
+            return dumps({"state": "error", "message": f"{type(error).__name__}: {error}"})
+
+    def _start(self, request: dict) -> dict:
+        self.request = request
+        self.steps = experiment(request["slug"]).steps(request["params"], request["seed"])
+        return self._step(request)
+
+    def _step(self, _request: dict) -> dict:
+        step = next(self.steps)
+        if isinstance(step, Progress):
+            note = step.note.render(self.request["lang"]) if step.note else ""
+            return {"state": "progress", "done": step.done, "total": step.total, "note": note}
+        self.steps, self.result = None, step
+        return {"state": "done", "result": step.to_json(self.request["lang"]), "pictures": self._pictures(step)}
+
+    def _drop(self, _request: dict) -> dict:
+        self.steps = None
+        return {"state": "dropped"}
+
+    def _frame(self, request: dict) -> dict:
+        result = self._result_for(request)
+        picture = experiment(request["slug"]).picture(result, request["scene"], request["index"], request["narrow"])
+        return {"state": "frame", "scene": request["scene"], "index": request["index"],
+                "picture": picture.to_json(request["lang"])}
+
+    def _pictures(self, result: Result) -> dict:
+        """The frame of each scene that the page is showing, or the last one where the scene became shorter."""
+        pictures = {}
+        for scene in result.scenes:
+            index = self.request.get("frames", {}).get(scene.name, scene.poster)
+            index = min(max(0, index), scene.frames - 1)
+            picture = experiment(result.slug).picture(result, scene.name, index, self.request.get("narrow", False))
+            pictures[scene.name] = {"index": index} | picture.to_json(self.request["lang"])
+        return pictures
+
+    def _result_for(self, request: dict) -> Result:
+        """The last result if it answers this request, else a fresh run."""
+        last = self.result
+        wanted = experiment(request["slug"])
+        if last is None or (last.slug, last.seed) != (wanted.slug, request["seed"]) \
+                or last.params != {**last.params, **request["params"]}:
+            self.result = wanted.run(request["params"], request["seed"])
+        return self.result
+
+
+_HOST = Host()
+
+
+def handle(text: str) -> str:
+    """`Host.handle` of the interpreter's one host."""
+    return _HOST.handle(text)
