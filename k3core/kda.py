@@ -1,0 +1,294 @@
+"""Kimi Delta Attention: gates, short convolution, and the recurrence in step, recurrent, chunk and segment form.
+
+Shapes: T tokens, H query/key heads, HV value heads (a multiple of H; query and key heads are repeated, each
+HV / H times in a row), dk and dv the head sizes. Per value head the state S is [dk, dv], and one token does
+
+    S <- Diag(exp(g)) S            decay first
+    u  = beta (v - S^T k)          then the delta rule on the decayed state
+    S <- S + k u^T
+    o  = S^T (scale q)             read after the update
+
+Sources: Kimi Linear (arXiv 2510.26692), Kimi K3 report (arXiv 2607.24653) section 2.1.1, fla-org/
+flash-linear-attention fla/ops/kda/naive.py. `kda_recurrent` is the specification; every other form must equal it.
+"""
+
+import numpy as np
+
+from .ops import sigmoid, silu
+
+TILE = 16  # tokens whose pairwise decays the chunk form factors into one matrix product
+MAX_FACTORED_DECAY = 80.0  # exp(80) = 5.5e34 still fits float32: 16 tokens at K3's lower bound of -5
+
+
+# --- what happens before the recurrence ---
+
+
+def gate_lower_bound(z, A_log, lower_bound=-5.0):
+    """Log decay of Kimi K3: lower_bound * sigmoid(exp(A_log) * z), inside (lower_bound, 0).
+
+    z [..., HV, dk] is the projection with its bias added, A_log [HV]. A different activation, not a clamp.
+    Source: Kimi K3 report eq. 5. Raises ValueError unless lower_bound is negative and finite.
+    """
+    if not -np.inf < lower_bound < 0:
+        raise ValueError(f"lower_bound must be a negative number, not {lower_bound}")
+    z, rate = _gate_inputs(z, A_log)
+    return lower_bound * sigmoid(rate * z)
+
+
+def gate_softplus(z, A_log):
+    """Log decay of Kimi Linear: -exp(A_log) * softplus(z), below 0 and unbounded.
+
+    z [..., HV, dk] is the projection with its bias added, A_log [HV]. Source: Kimi Linear, section 3.
+    """
+    z, rate = _gate_inputs(z, A_log)
+    return -rate * (np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z))))
+
+
+def _gate_inputs(z, A_log):
+    z, A_log = np.asarray(z), np.asarray(A_log)
+    if z.ndim < 2 or A_log.shape != (z.shape[-2],):
+        raise ValueError(f"A_log must hold one number per head of z {z.shape}, not {A_log.shape}")
+    return z, np.exp(A_log)[:, None]
+
+
+def l2norm(x, eps=1e-6):
+    """Divide by sqrt(sum(x^2) + eps) over the last axis: eps inside the root, sum not mean (FLA l2norm.py)."""
+    return x / np.sqrt(np.sum(x * x, axis=-1, keepdims=True) + eps)
+
+
+def short_conv(x, weight, window=None):
+    """Causal depthwise convolution over a sequence, then SiLU.
+
+    x [T, D], weight [W, D] (row W-1 meets the current token), window [W-1, D] the inputs just before x (zeros
+    if None) -> (y [T, D], window [W-1, D] after x). Source: Kimi K3 report eq. 2; D channels, no bias.
+    """
+    T, W = len(x), len(weight)
+    if window is None:
+        window = np.zeros((W - 1, x.shape[1]), x.dtype)
+    if weight.shape[1:] != x.shape[1:] or window.shape != (W - 1, *x.shape[1:]):
+        raise ValueError(f"x {x.shape} needs weight [W, D] and window [W-1, D], not {weight.shape}, {window.shape}")
+    inputs = np.concatenate([window, x])
+    y = inputs[:T] * weight[0]
+    for j in range(1, W):
+        y = y + inputs[j : j + T] * weight[j]
+    return silu(y), inputs[T:]
+
+
+def short_conv_step(x, weight, window):
+    """`short_conv` for one token: x [D], window [W-1, D] -> (y [D], window [W-1, D])."""
+    y, window = short_conv(x[None], weight, window)
+    return y[0], window
+
+
+# --- one token at a time ---
+
+
+def kda_update(k, v, g, beta, state):
+    """Absorb one token: k [HV, dk], v [HV, dv], g [HV, dk], beta [HV], state [HV, dk, dv] -> (state, u [HV, dv]).
+
+    u = beta (v - S^T k) on the decayed state is the corrected value that is written. The old state is not changed.
+    """
+    decayed = state * np.exp(g)[:, :, None]
+    u = beta[:, None] * (v - np.einsum("hkv,hk->hv", decayed, k))
+    return decayed + k[:, :, None] * u[:, None, :], u
+
+
+def kda_read(q, state, scale):
+    """Read the state: q [HV, dk], state [HV, dk, dv] -> o [HV, dv] = S^T (scale q)."""
+    return np.einsum("hkv,hk->hv", state, q * scale)
+
+
+def kda_step(q, k, v, g, beta, state, scale=None):
+    """One token of the recurrence: q, k [HV, dk], v [HV, dv], g [HV, dk], beta [HV], state -> (o [HV, dv], state)."""
+    state, _ = kda_update(k, v, g, beta, state)
+    return kda_read(q, state, q.shape[-1] ** -0.5 if scale is None else scale), state
+
+
+def kda_recurrent(q, k, v, g, beta, state=None, scale=None):
+    """The recurrence, token by token: the specification of this module.
+
+    q, k [T, H, dk], v [T, HV, dv], g [T, HV, dk] log decay <= 0 (already activated), beta [T, HV], state
+    [HV, dk, dv] or None for zeros; float32 or float64 -> (o [T, HV, dv], state [HV, dk, dv]). scale, default
+    dk^-0.5, multiplies q. Does not normalise q and k. Raises ValueError on shapes that do not fit or values
+    that are not finite. Source: FLA fla/ops/kda/naive.py, naive_recurrent_kda.
+    """
+    q, k, v, g, beta, state, scale = check_inputs(q, k, v, g, beta, state, scale)
+    o = np.empty(v.shape, state.dtype)
+    for t in range(len(v)):
+        o[t], state = kda_step(q[t], k[t], v[t], g[t], beta[t], state, scale)
+    return o, _finite_state(state)
+
+
+def check_inputs(q, k, v, g, beta, state=None, scale=None):
+    """The inputs of `kda_recurrent`, checked, in one dtype, heads repeated to HV, state and scale filled in."""
+    names = ("q", "k", "v", "g", "beta")
+    arrays = [np.asarray(x) for x in (q, k, v, g, beta)]
+    q, k, v, g, beta = arrays
+    if q.ndim != 3 or k.shape != q.shape or v.ndim != 3 or len(v) != len(q):
+        raise ValueError(f"q and k must be [T, H, dk] and v [T, HV, dv], not {q.shape}, {k.shape} and {v.shape}")
+    (T, H, dk), (_, HV, dv) = q.shape, v.shape
+    if H == 0 or HV == 0 or HV % H:
+        raise ValueError(f"the value heads of v ({HV}) must be a multiple of the heads of q and k ({H})")
+    if g.shape != (T, HV, dk) or beta.shape != (T, HV):
+        raise ValueError(f"g must be {(T, HV, dk)} and beta {(T, HV)}, not {g.shape} and {beta.shape}")
+    if state is not None and np.shape(state) != (HV, dk, dv):
+        raise ValueError(f"state must be [HV, dk, dv] = {(HV, dk, dv)}, not {np.shape(state)}")
+    if state is None:
+        dtype = np.result_type(*arrays)
+        state = np.zeros((HV, dk, dv), dtype)
+    else:
+        dtype = np.result_type(*arrays, np.asarray(state))
+        arrays, names = [*arrays, np.asarray(state)], (*names, "state")
+    if dtype not in (np.float32, np.float64):
+        raise ValueError(f"the arrays must be float32 or float64, not {dtype}")
+    for name, x in zip(names, arrays):
+        if not np.isfinite(x).all():
+            raise ValueError(f"{name} holds a value that is not finite")
+    if T and g.max() > 0:
+        raise ValueError(f"g is a log decay and must not be positive, but reaches {float(g.max())}")
+    if HV != H:
+        q, k = np.repeat(q, HV // H, axis=1), np.repeat(k, HV // H, axis=1)
+    q, k, v, g, beta, state = (np.ascontiguousarray(x, dtype) for x in (q, k, v, g, beta, state))
+    return q, k, v, g, beta, state, dtype.type(dk**-0.5 if scale is None else scale)
+
+
+def _finite_state(state):
+    if not np.isfinite(state).all():
+        raise ValueError("the state is no longer finite: are the keys normalised (l2norm) and beta within [0, 2]?")
+    return state
+
+
+# --- many tokens at a time ---
+
+
+def kda_chunk(q, k, v, g, beta, state=None, scale=None, chunk_size=64):
+    """The recurrence in chunks: equal to `kda_recurrent` in algebra, not in the last bits.
+
+    Arguments and result as for `kda_recurrent`; chunk_size is up to 16, or a multiple of 16. Inside a chunk
+    the updates form a unit lower triangular system (WY form), solved by 16-token tiles; only the state goes from
+    chunk to chunk. Safe for every gate: a decay is only ever split into factors exp(<= 0), or inside a
+    tile into a pair that stays below exp(80); where a gate is stronger than that, pair by pair.
+    Source: Kimi Linear section 3 and FLA fla/ops/kda (naive_chunk_kda, chunk_intra.py).
+    """
+    if chunk_size < 1 or (chunk_size > TILE and chunk_size % TILE):
+        raise ValueError(f"chunk_size must be 1 to {TILE} or a multiple of {TILE}, not {chunk_size}")
+    q, k, v, g, beta, state, scale = check_inputs(q, k, v, g, beta, state, scale)
+    T = len(v)
+    tile = min(TILE, chunk_size)
+    size = min(chunk_size, max(tile, -(-T // tile) * tile))
+    q, k, v, g, beta = (_to_chunks(x, size) for x in (q * scale, k, v, g, beta[..., None]))
+
+    to_start, to_end, scores, overlap = _decays(q, k, g, tile)
+    solved = _solve_lower(overlap * beta, np.concatenate([k * to_start, v], axis=-1) * beta, tile)
+    w, u = solved[..., : k.shape[-1]], solved[..., k.shape[-1] :]
+
+    # Reads of the chunk's first state: by the queries, and by the keys (what the delta rule takes back).
+    reads = np.concatenate([q * to_start, -w], axis=-2)
+    to_end = np.swapaxes(to_end, -1, -2)
+    whole = to_start[..., -1, :, None]
+    o = np.empty_like(u)
+    for n in range(len(u)):
+        read = reads[n] @ state
+        o[n] = read[:, :size]
+        u[n] += read[:, size:]
+        state = state * whole[n] + to_end[n] @ u[n]
+    o += scores @ u
+    return np.swapaxes(o, 1, 2).reshape(-1, *o.shape[1::2])[:T], _finite_state(state)
+
+
+def _to_chunks(x, size):
+    """[T, HV, d] -> [N, HV, size, d], padded with zeros (no key, no beta, no decay: the state stays as it is)."""
+    T, HV, d = x.shape
+    padded = np.zeros((-(-T // size) * size, HV, d), x.dtype)
+    padded[:T] = x
+    return np.ascontiguousarray(padded.reshape(-1, size, HV, d).swapaxes(1, 2))
+
+
+def _decays(q, k, g, tile):
+    """Decay factors and decayed products inside chunks of C tokens; q, k, g [N, HV, C, dk].
+
+    With G the cumulative log decay: to_start = exp(G_i) and keys to the end k_j exp(G_C - G_j), both
+    [N, HV, C, dk]; scores[i, j] = q_i . k_j exp(G_i - G_j) for j <= i; overlap the same of k_i for j < i, [N, HV, C, C].
+    """
+    *batch, C, dk = g.shape
+    scores, overlap = np.zeros((2, *batch, C, C), g.dtype)
+    to_start = np.empty_like(g)
+    before = np.ones((*batch, 1, dk), g.dtype)  # decay from the chunk's start to the tile's
+    earlier = k[..., :0, :]  # keys of earlier tiles, decayed up to the tile's start
+    for a in range(0, C, tile):
+        here, upto = slice(a, a + tile), slice(0, a)
+        G = np.cumsum(g[..., here, :], axis=-2)
+        fall = np.exp(G)
+        rows = np.concatenate([q[..., here, :] * fall, k[..., here, :] * fall], axis=-2)
+        old = rows @ np.swapaxes(earlier, -1, -2)
+        new = _tile_products(q[..., here, :], k[..., here, :], G, rows)
+        scores[..., here, upto], overlap[..., here, upto] = old[..., :tile, :], old[..., tile:, :]
+        scores[..., here, here] = np.tril(new[..., :tile, :])
+        overlap[..., here, here] = np.tril(new[..., tile:, :], -1)
+        to_start[..., here, :] = fall * before
+        end = fall[..., -1:, :]
+        before = before * end
+        earlier = np.concatenate([earlier * end, k[..., here, :] * np.exp(G[..., -1:, :] - G)], axis=-2)
+    return to_start, earlier, scores, overlap
+
+
+def _tile_products(q, k, G, rows):
+    """Products of one tile: q_i and k_i (stacked) with k_j exp(G_i - G_j), right for j <= i; G [..., tile, dk]."""
+    if -G[..., -1, :].min(initial=0.0) <= MAX_FACTORED_DECAY:
+        return rows @ np.swapaxes(k * np.exp(-G), -1, -2)
+    # Where j > i the difference is positive and the entry unused: cut at 0 so that exp cannot overflow.
+    pairs = np.exp(np.minimum(G[..., :, None, :] - G[..., None, :, :], 0)) * k[..., None, :, :]
+    return np.concatenate([np.einsum("...id,...ijd->...ij", x, pairs) for x in (q, k)], axis=-2)
+
+
+def _solve_lower(lower, right, tile):
+    """X with (I + lower) X = right; lower [..., C, C] strictly lower triangular, right [..., C, m]."""
+    C = lower.shape[-1]
+    x = np.empty_like(right)
+    for a in range(0, C, tile):
+        here, upto = slice(a, a + tile), slice(0, a)
+        rest = right[..., here, :] - lower[..., here, upto] @ x[..., upto, :]
+        x[..., here, :] = _unit_lower_inverse(lower[..., here, here]) @ rest
+    return x
+
+
+def _unit_lower_inverse(lower):
+    """(I + lower)^-1 by forward substitution, row by row; lower [..., n, n] strictly lower triangular."""
+    n = lower.shape[-1]
+    inverse = np.broadcast_to(np.eye(n, dtype=lower.dtype), lower.shape).copy()
+    for i in range(1, n):
+        inverse[..., i, :i] = -np.einsum("...j,...jm->...m", lower[..., i, :i], inverse[..., :i, :i])
+    return inverse
+
+
+# --- segments: context parallelism ---
+
+
+def kda_segment(k, v, g, beta):
+    """What a run of tokens does to any state: S_out = M S_in + S_local.
+
+    k [T, H, dk], v [T, HV, dv], g [T, HV, dk], beta [T, HV] -> (M [HV, dk, dk], S_local [HV, dk, dv]); M is the
+    product of (I - beta k k^T) Diag(exp(g)). Source: Kimi K3 report section 5.1.2.
+    """
+    k, v, g = np.asarray(k), np.asarray(v), np.asarray(g)
+    if g.ndim != 3 or v.ndim != 3 or v.shape[:2] != g.shape[:2]:
+        raise ValueError(f"g must be [T, HV, dk] and v [T, HV, dv], not {g.shape} and {v.shape}")
+    # The columns of a state evolve apart, so both run at once: M as a state that starts at I and sees v = 0.
+    dk = g.shape[-1]
+    dtype = np.result_type(k, v, g, beta)
+    start = np.zeros((v.shape[1], dk, dk + v.shape[2]), dtype)
+    start[:, :, :dk] = np.eye(dk)
+    _, end = kda_recurrent(k, k, np.concatenate([np.zeros_like(g), v], axis=-1), g, beta, start)
+    return end[..., :dk], end[..., dk:]
+
+
+def compose_segments(first, second):
+    """The segment that does `first`, then `second`; associative. Each is (M, S_local) as from `kda_segment`."""
+    (m1, s1), (m2, s2) = first, second
+    return m2 @ m1, m2 @ s1 + s2
+
+
+def apply_segment(segment, state):
+    """S_out = M S_in + S_local for a segment (M, S_local) and state [HV, dk, dv]."""
+    m, local = segment
+    return m @ state + local
