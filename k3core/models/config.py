@@ -11,6 +11,7 @@ HYBRID_PREFIXES = ("mamba", "ssm_", "linear_", "rwkv", "lru_", "rglru", "attn_la
 
 # layers, KV heads, head size. gemma_2b: openpi models/gemma.py; gemma3_4b: Gemma 3 4B config.json.
 POLICY_BACKBONES = {"gemma_2b": (18, 1, 256), "gemma3_4b": (34, 4, 256)}
+MAX_LAYERS = 10_000
 POLICY_CAMERAS = 3  # openpi: base and two wrist cameras
 POLICY_IMAGE_TOKENS = 256  # SigLIP So400m/14 at 224 x 224 pixels: 16 x 16 patches
 
@@ -65,13 +66,16 @@ class _Source:
             raise self.error(keys[0], "is missing" + (f" (or {', '.join(keys[1:])})" if keys[1:] else ""))
         return default
 
-    def count(self, *keys: str, default=None, least: int = 1) -> int:
-        """The first of these fields, as an integer of at least `least`."""
+    def count(self, *keys: str, default=None, least: int = 1, most: int = 2**31) -> int:
+        """The first of these fields, as an integer from `least` to `most`."""
         value = self.value(*keys, default=default)
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             key = next((k for k in keys if self.data.get(k) is not None), keys[0])
-            raise self.error(key, f"is {value!r}; it must be an integer of at least {least}")
+            raise self.error(key, f"is {value!r}; it must be an integer from {least} to {most}")
         return value
+
+    def layers(self) -> int:
+        return self.count("num_hidden_layers", most=MAX_LAYERS)
 
     def list(self, key: str, kind: type) -> list:
         value = self.value(key)
@@ -105,11 +109,14 @@ def _state_dtype(source: _Source) -> str:
 
 
 def _read_explicit(source: _Source):
-    for i, entry in enumerate(source.value("layers")):
+    entries = source.value("layers")
+    if not isinstance(entries, list):
+        raise source.error("layers", "must be a list of objects with 'kind' and 'count'")
+    for i, entry in enumerate(entries):
         if not isinstance(entry, dict):
             raise source.error(f"layers[{i}]", "must be an object with 'kind' and 'count'")
         item = _Source(entry, source.name, f"layers[{i}].")
-        kind, count = item.value("kind"), item.count("count", default=1)
+        kind, count = item.value("kind"), item.count("count", default=1, most=MAX_LAYERS)
         if kind not in EXPLICIT_FIELDS:
             raise item.error("kind", f"is {kind!r}; known are {', '.join(sorted(EXPLICIT_FIELDS))}")
         allowed = EXPLICIT_FIELDS[kind]
@@ -120,9 +127,9 @@ def _read_explicit(source: _Source):
 
 
 EXPLICIT_FIELDS = {
-    "kda": ("heads", "key_heads", "dk", "dv", "conv_kernel"),
-    "gdn": ("heads", "key_heads", "dk", "dv", "conv_kernel"),
-    "mamba2": ("heads", "key_heads", "dk", "dv", "conv_kernel"),
+    "kda": ("heads", "key_heads", "dk", "dv", "conv_kernel", "chunk"),
+    "gdn": ("heads", "key_heads", "dk", "dv", "conv_kernel", "chunk"),
+    "mamba2": ("heads", "key_heads", "dk", "dv", "conv_kernel", "chunk"),
     "mla": ("kv_lora_rank", "rope_dim"),
     "full": ("kv_heads", "head_dim"),
     "sliding": ("kv_heads", "head_dim", "window"),
@@ -134,7 +141,7 @@ def _explicit(item: _Source, kind: str) -> Cache | None:
     if kind in ("kda", "gdn", "mamba2"):
         heads = item.count("heads")
         return Recurrent(kind, heads, item.count("key_heads", default=heads), item.count("dk"), item.count("dv"),
-                         item.count("conv_kernel"))
+                         item.count("conv_kernel"), item.count("chunk", default=64))
     if kind == "mla":
         return Latent(item.count("kv_lora_rank"), item.count("rope_dim", least=0))
     if kind == "none":
@@ -145,7 +152,7 @@ def _explicit(item: _Source, kind: str) -> Cache | None:
 def _read_kimi(source: _Source):
     """Kimi K3 and Kimi-Linear: KDA and MLA layers; published lists are 1-based."""
     mla = _latent(source)
-    layers = source.count("num_hidden_layers")
+    layers = source.layers()
     if source.has("linear_attn_config"):
         linear = source.inside("linear_attn_config")
         heads, dim = linear.count("num_heads"), linear.count("head_dim")
@@ -179,26 +186,26 @@ def _latent(source: _Source) -> Latent:
 
 def _read_mla(source: _Source):
     """DeepSeek V3 and relatives: MLA in every layer."""
-    return [_latent(source)] * source.count("num_hidden_layers")
+    return [_latent(source)] * source.layers()
 
 
 def _read_compressed(source: _Source):
     """DeepSeek V4. Entries of compress_ratios beyond num_hidden_layers belong to the MTP layers."""
-    layers, ratios = source.count("num_hidden_layers"), source.list("compress_ratios", int)
+    layers, ratios = source.layers(), source.list("compress_ratios", int)
     if len(ratios) < layers:
         raise source.error("compress_ratios", f"has {len(ratios)} entries for num_hidden_layers = {layers}")
     head, rope = source.count("head_dim"), source.count("qk_rope_head_dim")
     window, index = source.count("sliding_window"), source.count("index_head_dim")
-    for ratio in ratios[:layers]:
-        if ratio not in (0, 4, 128):
-            raise source.error("compress_ratios", f"holds {ratio}; known are 0, 4 and 128")
+    if not any(ratios[:layers]) or set(ratios[:layers]) - {0, 4, 128}:
+        raise source.error("compress_ratios", f"holds {sorted(set(ratios[:layers]))}; known are 4 and 128, and 0 for "
+                                              "a layer without compression")
     # Only ratio 4 keeps an indexer: the rows left at ratio 128 are few enough to attend to all of them.
     return [Compressed(head, rope, ratio, window, index if ratio == 4 else 0) for ratio in ratios[:layers]]
 
 
 def _read_qwen(source: _Source):
     """Qwen3-Next and Qwen3.5: gated delta net, full attention every full_attention_interval-th layer."""
-    layers = source.count("num_hidden_layers")
+    layers = source.layers()
     gdn = Recurrent("gdn", source.count("linear_num_value_heads"), source.count("linear_num_key_heads"),
                     source.count("linear_key_head_dim"), source.count("linear_value_head_dim"),
                     source.count("linear_conv_kernel_dim"))
@@ -217,8 +224,9 @@ def _read_qwen(source: _Source):
 def _read_nemotron(source: _Source):
     """Nemotron-H: Mamba-2 and attention layers between layers without a cache."""
     mamba = Recurrent("mamba2", source.count("mamba_num_heads"), source.count("n_groups"),
-                      source.count("ssm_state_size"), source.count("mamba_head_dim"), source.count("conv_kernel"))
-    layers, full = source.count("num_hidden_layers"), _gqa(source)
+                      source.count("ssm_state_size"), source.count("mamba_head_dim"), source.count("conv_kernel"),
+                      source.count("chunk_size"))
+    layers, full = source.layers(), _gqa(source)
     if source.has("hybrid_override_pattern"):
         key, kinds = "hybrid_override_pattern", source.value("hybrid_override_pattern")
     else:
@@ -251,7 +259,7 @@ def _read_gqa(source: _Source):
         if value and key.startswith(HYBRID_PREFIXES):
             raise source.error(key, "belongs to a hybrid this reader does not know; describe its layers as "
                                     '"layers": [{"kind": "gdn", "count": 30, ...}, ...]')
-    layers = source.count("num_hidden_layers")
+    layers = source.layers()
     full = _gqa(source)
     slides = _sliding(source, layers)
     if not any(slides):

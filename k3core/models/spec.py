@@ -9,6 +9,7 @@ class Recurrent:
 
     State `[heads, dk, dv]`; convolution over `channels` inputs, of which the last `conv_kernel - 1` are kept.
     kind: "kda", "gdn" (gated delta net) or "mamba2" (key_heads = groups, dk = state size, dv = head size).
+    chunk: tokens the prefill kernel takes at once; states at every block must fall on its multiples.
     """
 
     kind: str
@@ -17,6 +18,7 @@ class Recurrent:
     dk: int
     dv: int
     conv_kernel: int
+    chunk: int = 64
 
     @property
     def state_elements(self) -> int:

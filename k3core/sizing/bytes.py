@@ -3,7 +3,7 @@
 All results are Python ints and per tensor-parallel rank; TP splits a layer by heads.
 """
 
-from ..models import Attention, Latent, Recurrent
+from ..models import Attention, Compressed, Latent, Recurrent
 
 ELEMENT_BYTES = {"fp32": 4, "bf16": 2, "fp8": 1, "int8": 1}
 KV_DTYPES = ("bf16", "fp8", "fp8_ds_mla", "int8")
@@ -49,6 +49,30 @@ def attention_row_bytes(layer: Attention, tp: int = 1, dtype: str = "bf16") -> i
         raise ValueError("kv dtype 'fp8_ds_mla' is a row format of MLA; choose bf16, fp8 or int8 for K and V per head")
     heads = _shard(layer.kv_heads, tp, "kv_heads", replicate=True)
     return 2 * heads * layer.head_dim * _element(dtype, KV_DTYPES, "kv dtype")
+
+
+# DeepSeek V4 keeps a key of its indexer with each compressed row: 128 fp8 + one fp32 scale, or 4-bit with a scale
+# byte per 32 (vllm #48993).
+INDEX_ROW_BYTES = {"fp8": lambda width: width + 4, "mxfp4": lambda width: width // 2 + width // 32}
+
+
+def compressed_row_bytes(layer: Compressed, dtype: str = "bf16") -> int:
+    """Bytes of one row of DeepSeek V4 (K and V in one), plain or compressed. Every TP rank keeps it whole.
+
+    fp8 and fp8_ds_mla are one layout: fp8 values, bf16 rope part, one scale byte per 64 values, padded to 8 (FlashMLA
+    tests/quant.py): 584 B for 448 + 64.
+    """
+    if dtype in ("fp8", "fp8_ds_mla"):
+        values = layer.head_dim - layer.rope_dim
+        return values + 2 * layer.rope_dim + -(-values // 64 // 8) * 8
+    if dtype != "bf16":
+        raise ValueError(f"kv dtype {dtype!r} is not known for DeepSeek V4; choose bf16, fp8 or fp8_ds_mla")
+    return 2 * layer.head_dim
+
+
+def index_row_bytes(layer: Compressed, dtype: str = "fp8") -> int:
+    """Bytes of the indexer's key beside one compressed row; 0 for a layer without indexer."""
+    return INDEX_ROW_BYTES[dtype](layer.index_dim) if layer.index_dim else 0
 
 
 def record_bytes(layer: Recurrent, fields: dict[str, str], tp: int = 1) -> int:
