@@ -26,7 +26,7 @@ class Layout:
     name: str
     title: Text
     fields: dict
-    source: str
+    source: Text | str
 
     def with_conv(self, conv: bool) -> dict:
         """The fields, and on request the raw q, k, v that the short convolution needs after a rollback."""
@@ -35,11 +35,11 @@ class Layout:
 
 LAYOUTS = {layout.name: layout for layout in (
     Layout("fp32", Text("k, v, g, β in fp32"), {"k": "fp32", "v": "fp32", "g": "fp32", "beta": "fp32"},
-           "the recurrence itself"),
+           Text("the recurrence itself")),
     Layout("mixed", Text("k, v, β in bf16, g in fp32"), {"k": "bf16", "v": "bf16", "g": "fp32", "beta": "bf16"},
-           "gate kept exact"),
+           Text("gate kept exact")),
     Layout("bf16", Text("k, v, g, β in bf16"), {"k": "bf16", "v": "bf16", "g": "bf16", "beta": "bf16"},
-           "everything rounded"),
+           Text("everything rounded")),
     Layout("recover", Text("u in fp32, k and g in bf16"), {"u": "fp32", "k": "bf16", "g": "bf16"},
            "vllm #51855 (RecoverSSM)"),
     Layout("sglang", Text("k and v in bf16, g and β in fp32"), {"k": "bf16", "v": "bf16", "g": "fp32", "beta": "fp32"},
@@ -182,7 +182,7 @@ def _metrics(p, window: int, state: int, record: int, best: int, best_ratio: flo
         Metric("projection_bytes", Text("records of {window} positions, one head", window=window), window * record, "B"),
         Metric("times_smaller", Text("fewer bytes with records"), state / record, "×", kind="float", scale=1.0),
         Metric("bytes_ratio", Text("record / snapshot, per position"), record / state, "share", kind="float", scale=1.0),
-        Metric("record_bytes", Text("one record"), record, text=Text("{count} B", count=number(record))),
+        Metric("record_bytes", Text("one record"), record, "B", text=Text("{count} B", count=number(record))),
         Metric("ratio_7_9_at", Text("dk = dv where a snapshot costs {ratio} records", ratio=number(best_ratio)), best),
     ]
 

@@ -1,0 +1,26 @@
+"""Charts at build time: the experiments' Vega-Lite specifications as SVG, for reading before any script runs."""
+
+import json
+from pathlib import Path
+
+import vl_convert
+
+CONFIG = json.loads((Path(__file__).parent / "static" / "chart-config.json").read_text(encoding="utf-8"))
+SIZES = {"wide": (620, 260), "narrow": (328, 220)}  # CSS pixels; the style sheet picks one
+
+
+def render(spec: dict, table: dict) -> dict:
+    """A specification from `Result.to_json` with its table filled in: {"wide": SVG, "narrow": SVG}."""
+    keys = [column["key"] for column in table["columns"]]
+    values = [dict(zip(keys, row)) for row in table["rows"]]
+    return {name: vl_convert.vegalite_to_svg(_sized(spec, values, width, height)) for name, (width, height) in SIZES.items()}
+
+
+def _sized(spec: dict, values: list, width: int, height: int) -> dict:
+    return {"height": height} | spec | {"data": {"name": spec["data"]["name"], "values": values}, "width": width,
+                                        "autosize": {"type": "fit-x", "contains": "padding"}, "config": CONFIG}
+
+
+def library() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one classic script that defines `vegaEmbed`."""
+    return "(() => {" + vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;") + "})();"

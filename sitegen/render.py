@@ -1,0 +1,126 @@
+"""Pages: every experiment run once with its defaults, in both languages, into plain files with relative links."""
+
+import hashlib
+import json
+import tomllib
+from pathlib import Path
+
+import jinja2
+
+from k3core import __version__
+from k3core.lab.contract import FAMILIES, Experiment, dumps
+from k3core.lab.registry import experiments
+from k3core.lab.text import LANGUAGES
+from sitegen import charts, content, words
+
+HERE = Path(__file__).parent
+STATIC = HERE / "static"
+FAMILY_TITLES = {"state": "State", "pages": "Pages", "prefix": "Prefix", "fleet": "Fleet"}
+
+
+def render(out: Path, assets, base_url: str | None, report) -> None:
+    """Write all pages and static files below `out`. `assets` describes the runtime already there (sitegen.pack)."""
+    scripts = "".join(path.read_text(encoding="utf-8") for path in sorted((STATIC / "js").glob("*.js")))
+    static = write_static(out, assets, scripts)
+    pages = Pages(out, assets, static, scripts, base_url)
+    for experiment in experiments():
+        report(f"computing and drawing {experiment.slug}")
+        tab = Tab(experiment, pages.repository)
+        for lang in LANGUAGES:
+            pages.write("tab.html", lang, f"tabs/{experiment.slug}.html", **tab.context(lang))
+            if experiment.slug == pages.first:
+                pages.write("home.html", lang, "index.html", prose_html=content.prose(lang, "home"), **tab.context(lang))
+
+
+def write_static(out: Path, assets, scripts: str) -> dict:
+    """Style sheet, page scripts, worker, chart library and manifest, named by content; returns name -> path."""
+    worker = (STATIC / "worker.js").read_text(encoding="utf-8")
+    style = "".join(path.read_text(encoding="utf-8") for path in sorted((STATIC / "css").glob("*.css")))
+    static = {
+        "style": _place(out, "site.css", style),
+        "scripts": _place(out, "page.js", f'(() => {{\n"use strict";\n{scripts}}})();\n'),
+        "worker": _place(out, "worker.js", worker),
+        "worker_script": _place(out, "worker-text.js", f"K3.workerSource = {_script_json(worker)};\n"),
+        "vega": _place(out, "vega.js", charts.library()),
+        "icon": _place(out, "icon.svg", (STATIC / "icon.svg").read_text(encoding="utf-8")),
+    }
+    files = [{"name": file.name, "path": file.path, "scripts": list(file.scripts), "wire_bytes": file.wire_bytes,
+              "raw_bytes": file.raw_bytes, "sha256": file.sha256, "encoding": file.encoding} for file in assets.files]
+    manifest = {"files": files, "lock": assets.lock, "chart_config": charts.CONFIG,
+                **{name: static[name] for name in ("worker", "worker_script", "vega")}}
+    static["manifest"] = _place(out, "manifest.js", f"window.K3 = {{ manifest: {_script_json(manifest)} }};\n")
+    return static
+
+
+def _place(out: Path, name: str, text: str) -> str:
+    stem, dot, suffix = name.rpartition(".")
+    path = f"assets/{stem}.{hashlib.sha256(text.encode()).hexdigest()[:10]}{dot}{suffix}"
+    (out / path).parent.mkdir(parents=True, exist_ok=True)
+    (out / path).write_text(text, encoding="utf-8")
+    return path
+
+
+def _script_json(data) -> str:
+    """JSON that is safe inside a script element and as JavaScript."""
+    text = json.dumps(data, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+class Tab:
+    """One experiment, run once with its defaults, ready to be shown in either language."""
+
+    def __init__(self, experiment: Experiment, repository: str | None):
+        self.experiment = experiment
+        self.result = experiment.run()
+        self.code = [content.source(function, repository) for function in experiment.code]
+
+    def context(self, lang: str) -> dict:
+        """What tab.html and home.html need beside the frame."""
+        data = self.result.to_json(lang)
+        return {
+            "experiment": self.experiment.to_json(lang), "result": data, "code": self.code,
+            "figures": [{"spec": spec, "svg": charts.render(spec, data["tables"][spec["data"]["name"]])}
+                        for spec in data["figures"]],
+            "scenes": [scene | {"pictures": {name: self._picture(scene, name == "narrow", lang)
+                                             for name in ("wide", "narrow")}} for scene in data["scenes"]],
+            "tab_prose": content.prose(lang, self.experiment.slug),
+        }
+
+    def _picture(self, scene: dict, narrow: bool, lang: str) -> dict:
+        return self.experiment.picture(self.result, scene["name"], scene["poster"], narrow).to_json(lang)
+
+
+class Pages:
+    """Writes pages from templates; knows the frame that all share."""
+
+    def __init__(self, out: Path, assets, static: dict, scripts: str, base_url: str | None):
+        self.out, self.assets, self.static, self.scripts, self.base_url = out, assets, static, scripts, base_url
+        self.tabs = experiments()
+        self.first = self.tabs[0].slug
+        project = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        self.repository = project.get("urls", {}).get("Repository")
+        self.jinja = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE / "templates"), autoescape=True,
+                                        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+        self.jinja.filters["script_json"] = lambda data: jinja2.filters.Markup(_script_json(data))
+
+    def write(self, template: str, lang: str, path: str, **context) -> None:
+        """Render one page to `path` (English) or below zh/."""
+        file = self.out / ("" if lang == "en" else lang) / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(self.jinja.get_template(template).render(**self.frame(lang, path), **context), encoding="utf-8")
+
+    def frame(self, lang: str, path: str) -> dict:
+        """What every page needs: words, links, families with their tabs, the data that the scripts read."""
+        depth = path.count("/") + (lang != "en")
+        here = "../" * path.count("/")
+        return {
+            "lang": lang, "languages": LANGUAGES, "path": path, "root": "../" * depth, "here": here,
+            "static": self.static, "assets": self.assets, "version": __version__, "base_url": self.base_url,
+            "t": lambda template, **args: words.translate(template, lang).format(**args),
+            "families": [(words.translate(FAMILY_TITLES[family], lang),
+                          [tab.to_json(lang) for tab in self.tabs if tab.family == family])
+                         for family in FAMILIES if any(tab.family == family for tab in self.tabs)],
+            "family_titles": {family: words.translate(title, lang) for family, title in FAMILY_TITLES.items()},
+            "script_words": words.script_words(self.scripts, lang),
+            "dumps": dumps,
+        }

@@ -1,0 +1,29 @@
+// Shared by all page scripts: the page's data, words in its language, and small DOM helpers.
+const K3 = (window.K3 = window.K3 || {});
+
+const page = JSON.parse(document.getElementById("page").textContent);
+
+// Words: an English template with {fields}; the page carries the translations of its language.
+function say(template, fields = {}) {
+  const words = page.words[template] || template;
+  return words.replace(/\{(\w+)\}/g, (_, name) => String(fields[name]));
+}
+
+const $ = (selector, root = document) => root.querySelector(selector);
+const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
+
+// An element with attributes and children; strings become text, never markup.
+function make(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === false || value === null || value === undefined) continue;
+    node.setAttribute(name, value === true ? "" : value);
+  }
+  node.append(...children);
+  return node;
+}
+
+function debounce(milliseconds, action) {
+  let timer = 0;
+  return () => { clearTimeout(timer); timer = setTimeout(action, milliseconds); };
+}

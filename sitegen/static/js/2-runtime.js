@@ -1,0 +1,104 @@
+// The runtime's files as bytes: fetched over http, or unwrapped from classic scripts where the page is a file.
+// Each is checked against the manifest, and kept, so that a fresh worker needs no second download.
+const fromDisk = location.protocol === "file:";
+const parts = new Map(); // name -> base64 pieces that the wrapper scripts handed over
+
+K3.file = (name, base64) => { parts.set(name, [...(parts.get(name) || []), base64]); };
+
+class Runtime {
+  // onProgress(done, total): bytes over the wire.
+  constructor(onProgress) {
+    this.files = K3.manifest.files;
+    this.total = this.files.reduce((sum, file) => sum + file.wire_bytes, 0);
+    this.done = 0;
+    this.onProgress = onProgress;
+  }
+
+  async load() {
+    const loaded = {};
+    await Promise.all(this.files.map(async (file) => {
+      const packed = fromDisk ? await this.unwrap(file) : await this.download(file);
+      loaded[file.name] = await this.unpack(file, packed);
+    }));
+    return loaded;
+  }
+
+  count(bytes) {
+    this.done += bytes;
+    this.onProgress(Math.min(this.done, this.total), this.total);
+  }
+
+  async download(file) {
+    let response;
+    try {
+      response = await fetch(page.root + file.path);
+    } catch {
+      throw new Error(say("{file} could not be fetched: the network is gone", { file: file.name }));
+    }
+    if (!response.ok) {
+      throw new Error(say("{file} could not be fetched: the server answered {status}",
+        { file: file.name, status: response.status }));
+    }
+    const chunks = [];
+    for (let reader = response.body.getReader(); ;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      chunks.push(value);
+      this.count(value.length);
+    }
+    return new Blob(chunks);
+  }
+
+  async unwrap(file) {
+    for (const script of file.scripts) {
+      await loadScript(script);
+      this.count(file.wire_bytes / file.scripts.length);
+    }
+    const text = parts.get(file.name).join("");
+    parts.delete(file.name);
+    return (await fetch("data:application/octet-stream;base64," + text)).blob();
+  }
+
+  // Undoes gzip by what the bytes are: some hosts already do when they see the name.
+  async unpack(file, blob) {
+    const head = new Uint8Array(await blob.slice(0, 2).arrayBuffer());
+    const zipped = file.encoding === "gzip" && head[0] === 0x1f && head[1] === 0x8b;
+    const stream = zipped ? blob.stream().pipeThrough(new DecompressionStream("gzip")) : blob.stream();
+    let bytes;
+    try {
+      bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+    } catch {
+      bytes = new Uint8Array(0);
+    }
+    if (bytes.length !== file.raw_bytes || !(await hashMatches(bytes, file.sha256))) {
+      throw new Error(say("{file} is damaged: {got} of {want} bytes, or another content than this site was built with",
+        { file: file.name, got: bytes.length, want: file.raw_bytes }));
+    }
+    return bytes;
+  }
+}
+
+// crypto.subtle is missing on plain http to another host; the length still counts there.
+async function hashMatches(bytes, sha256) {
+  if (!window.crypto || !crypto.subtle) return true;
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("") === sha256;
+}
+
+const scripts = new Map(); // path -> promise, so that a script is never run twice
+
+function loadScript(path) {
+  if (!scripts.has(path)) {
+    scripts.set(path, new Promise((resolve, reject) => {
+      const node = make("script", { src: page.root + path });
+      node.onload = () => { node.remove(); resolve(); };
+      node.onerror = () => {
+        node.remove();
+        scripts.delete(path);
+        reject(new Error(say("{file} is missing", { file: path })));
+      };
+      document.head.append(node);
+    }));
+  }
+  return scripts.get(path);
+}

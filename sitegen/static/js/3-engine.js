@@ -1,0 +1,171 @@
+// The engine: one Python worker, the newest request wins, and a fresh worker when one hangs or dies.
+const SILENT_MS = 2000; // a run yields at least every 50 ms; silence this long with something waiting means stuck
+const DEAD_MS = 15000; // silence this long with nothing waiting means dead
+
+class Engine {
+  // onStatus({state, ...}): "loading" {done, total}, "booting" {phase}, "ready" {python, milliseconds},
+  // "running" {done, total, note}, "idle", "restarting", "failed" {message}
+  constructor(onStatus) {
+    this.onStatus = onStatus;
+    this.files = null;
+    this.worker = null;
+    this.ready = false;
+    this.running = null;
+    this.waiting = null;
+    this.asked = new Map();
+    this.nextId = 1;
+    this.deaths = 0;
+    setInterval(() => this.watch(), 250);
+  }
+
+  async start() {
+    try {
+      const runtime = new Runtime((done, total) => this.onStatus({ state: "loading", done, total }));
+      this.files = await runtime.load();
+      this.source = await loadWorkerSource();
+      this.boot();
+    } catch (error) {
+      this.fail(error.message);
+    }
+  }
+
+  // The whole reply text of the newest request; an older one that gave way resolves to {"state":"superseded"}.
+  run(request) {
+    return new Promise((resolve) => {
+      if (this.waiting) this.waiting.resolve('{"state":"superseded"}');
+      this.waiting = { id: this.nextId++, request: JSON.stringify({ do: "start", ...request }), resolve, tries: 0 };
+      this.pump();
+    });
+  }
+
+  // A question about the last result (a frame); it does not disturb a run.
+  ask(request) {
+    return new Promise((resolve) => {
+      const id = this.nextId++;
+      this.asked.set(id, resolve);
+      if (this.ready) this.worker.postMessage({ do: "ask", id, request: JSON.stringify(request) });
+      else this.answer(id, '{"state":"superseded"}');
+    });
+  }
+
+  stop() {
+    if (this.waiting) this.waiting.resolve('{"state":"dropped"}');
+    this.waiting = null;
+    this.stopping = Boolean(this.running);
+    if (this.running && this.worker) this.worker.postMessage({ do: "drop" });
+  }
+
+  // Ends the worker and starts another from the files in memory; the newest request is tried again.
+  restart(note) {
+    this.onStatus({ state: "restarting", note });
+    if (this.worker) this.worker.terminate();
+    this.worker = null;
+    this.ready = false;
+    for (const id of [...this.asked.keys()]) this.answer(id, '{"state":"superseded"}');
+    const lost = this.running;
+    this.running = null;
+    if (lost && (this.stopping || this.waiting || lost.tries > 0)) {
+      const message = say("the Python worker ended in the middle of this run, twice");
+      lost.resolve(this.stopping || this.waiting ? '{"state":"dropped"}' : JSON.stringify({ state: "error", message }));
+    } else if (lost) {
+      this.waiting = { ...lost, tries: lost.tries + 1 };
+    }
+    this.stopping = false;
+    if (this.files) this.boot(); else this.start();
+  }
+
+  boot() {
+    const url = fromDisk ? "data:text/javascript;charset=utf-8," + encodeURIComponent(this.source)
+      : page.root + K3.manifest.worker;
+    const worker = new Worker(url, { type: "module" });
+    this.worker = worker;
+    this.heard = performance.now();
+    worker.onmessage = ({ data }) => { if (worker === this.worker) this.hear(data); };
+    worker.onerror = (event) => {
+      event.preventDefault();
+      if (worker === this.worker) this.died(event.message || say("the Python worker could not start"));
+    };
+    worker.postMessage({ do: "boot", files: this.files, lock: K3.manifest.lock });
+  }
+
+  hear(data) {
+    this.heard = performance.now();
+    if (data.kind === "phase") this.onStatus({ state: "booting", phase: data.name });
+    else if (data.kind === "ready") this.nowReady(data);
+    else if (data.kind === "fatal") this.died(data.message);
+    else if (this.asked.has(data.id)) this.answer(data.id, data.reply);
+    else if (this.running && data.id === this.running.id) this.hearRun(data.reply);
+  }
+
+  hearRun(reply) {
+    const { state, done, total, note } = reply.length < 2000 ? JSON.parse(reply) : { state: "done" };
+    if (state === "progress") {
+      this.onStatus({ state: "running", done, total, note });
+      return;
+    }
+    const { resolve } = this.running;
+    this.running = null;
+    this.stopping = false;
+    this.deaths = 0;
+    resolve(reply);
+    if (!this.waiting) this.onStatus({ state: "idle" });
+    this.pump();
+  }
+
+  nowReady(data) {
+    this.ready = true;
+    this.onStatus({ state: "ready", python: data.python, milliseconds: data.milliseconds });
+    this.pump();
+  }
+
+  died(message) {
+    this.deaths += 1;
+    if (this.deaths > 2) this.fail(message);
+    else this.restart(message);
+  }
+
+  fail(message) {
+    if (this.worker) this.worker.terminate();
+    this.worker = null;
+    this.ready = false;
+    this.deaths = 0;
+    for (const lost of [this.running, this.waiting]) {
+      if (lost) lost.resolve(JSON.stringify({ state: "error", message }));
+    }
+    this.running = this.waiting = null;
+    this.onStatus({ state: "failed", message });
+  }
+
+  pump() {
+    if (!this.ready || !this.waiting) return;
+    if (this.running) {
+      this.worker.postMessage({ do: "drop" });
+      return;
+    }
+    this.running = this.waiting;
+    this.waiting = null;
+    this.heard = performance.now();
+    this.worker.postMessage({ do: "run", id: this.running.id, request: this.running.request });
+  }
+
+  answer(id, reply) {
+    const resolve = this.asked.get(id);
+    this.asked.delete(id);
+    resolve(reply);
+  }
+
+  watch() {
+    if (!this.running) return;
+    const silent = performance.now() - this.heard;
+    if (silent > SILENT_MS && (this.waiting || this.stopping)) this.restart(say("a run did not yield and was ended"));
+    else if (silent > DEAD_MS) this.died(say("the Python worker stopped answering"));
+    else if (silent > 300) this.onStatus({ state: "running" });
+  }
+}
+
+// From disk a worker can only start from a data: URL, so its text travels in a classic script.
+async function loadWorkerSource() {
+  if (!fromDisk) return null;
+  await loadScript(K3.manifest.worker_script);
+  return K3.workerSource;
+}

@@ -1,0 +1,168 @@
+// Scenes: pictures that Python draws, stepped through here. SVG enters only through an allow-list.
+const SVG_NS = "http://www.w3.org/2000/svg";
+const SVG_ELEMENTS = new Set(["svg", "g", "rect", "path", "line", "circle", "text", "tspan", "title", "desc", "polygon"]);
+const SVG_ATTRIBUTES = new Set(["viewBox", "width", "height", "x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "rx",
+  "ry", "d", "points", "class", "transform", "text-anchor", "role", "aria-label", "dominant-baseline", "opacity",
+  "stroke-dasharray", "data-id", "data-drag-x", "data-drag-y", "data-per-x", "data-per-y", "data-click", "data-value"]);
+const PLAY_MS = 450;
+
+// SVG text as DOM nodes: only known elements, only known attributes.
+function safeSvg(text) {
+  const parsed = new DOMParser().parseFromString(text, "image/svg+xml");
+  if (parsed.querySelector("parsererror")) throw new Error(say("a drawing could not be read"));
+  return copySvg(parsed.documentElement);
+}
+
+function copySvg(source) {
+  const node = document.createElementNS(SVG_NS, source.localName);
+  for (const { name, value } of source.attributes) if (SVG_ATTRIBUTES.has(name)) node.setAttribute(name, value);
+  for (const child of source.childNodes) {
+    if (child.nodeType === Node.TEXT_NODE) node.append(child.data);
+    else if (child.nodeType === Node.ELEMENT_NODE && SVG_ELEMENTS.has(child.localName)) node.append(copySvg(child));
+  }
+  return node;
+}
+
+class SceneView {
+  // ask(name, index): promise of a picture; onFrame(name, index): the reader moved to a frame.
+  constructor(node, ask, onFrame) {
+    this.node = node;
+    this.name = node.dataset.scene;
+    this.ask = ask;
+    this.onFrame = onFrame;
+    this.captions = $$(".captions li", node).map((item) => item.textContent);
+    this.slider = $(".player input", node);
+    this.index = Number(this.slider.value);
+    this.timer = 0;
+    $(".player", node).hidden = this.captions.length < 2;
+    this.slider.addEventListener("input", () => { this.pause(); this.go(Number(this.slider.value)); });
+    $("[data-step='-1']", node).addEventListener("click", () => { this.pause(); this.go(this.index - 1); });
+    $("[data-step='1']", node).addEventListener("click", () => { this.pause(); this.go(this.index + 1); });
+    $("[data-play]", node).addEventListener("click", () => (this.timer ? this.pause() : this.play()));
+    node.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  get last() { return this.captions.length - 1; }
+
+  // A new result: its captions, and the picture of the frame that is shown.
+  show(scene, picture) {
+    this.captions = scene.captions;
+    this.slider.max = this.last;
+    $(".player", this.node).hidden = this.last < 1;
+    $(".captions ol", this.node).replaceChildren(...scene.captions.map((words) => make("li", {}, words)));
+    setText($(".scene-title", this.node), scene.title);
+    this.draw(picture.index, picture);
+  }
+
+  async go(index) {
+    const wanted = Math.min(Math.max(0, index), this.last);
+    this.index = wanted;
+    this.mark();
+    this.onFrame(this.name, wanted);
+    const picture = await this.ask(this.name, wanted);
+    if (picture && wanted === this.index) this.draw(wanted, picture);
+  }
+
+  draw(index, picture) {
+    this.index = index;
+    this.mark();
+    const holder = $(".picture", this.node);
+    holder.replaceChildren(safeSvg(picture.svg));
+    holder.classList.add("live");
+    $$(".picture.narrow", this.node).forEach((other) => other.remove());
+    $(".legend", this.node).replaceChildren(...picture.legend.map((entry) =>
+      make("li", {}, make("span", { class: `swatch ${entry.swatch}`, "aria-hidden": "true" }), entry.text)));
+  }
+
+  mark() {
+    this.slider.value = this.index;
+    this.slider.setAttribute("aria-valuetext", this.captions[this.index]);
+    setText($(".caption", this.node), this.captions[this.index]);
+    setText($(".counter", this.node), `${this.index} / ${this.last}`);
+  }
+
+  play() {
+    if (this.index >= this.last) this.go(0);
+    this.timer = setInterval(() => (this.index < this.last ? this.go(this.index + 1) : this.pause()), PLAY_MS);
+    this.showPlaying();
+  }
+
+  pause() {
+    clearInterval(this.timer);
+    this.timer = 0;
+    this.showPlaying();
+  }
+
+  showPlaying() {
+    const button = $("[data-play]", this.node);
+    button.setAttribute("aria-pressed", String(Boolean(this.timer)));
+    setText($(".words", button), this.timer ? say("pause") : say("play"));
+    setText($(".sign", button), this.timer ? "❚❚" : "▶");
+  }
+
+  key(event) {
+    const moves = { ArrowLeft: this.index - 1, ArrowRight: this.index + 1, Home: 0, End: this.last };
+    if (event.target === this.slider || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (event.key in moves && event.target.closest(".picture")) {
+      event.preventDefault();
+      this.pause();
+      this.go(moves[event.key]);
+    } else if (event.key === " " && event.target.closest(".picture")) {
+      event.preventDefault();
+      this.timer ? this.pause() : this.play();
+    }
+  }
+}
+
+// Grips in drawings set parameters: data-drag-x/-y name them, data-per-x/-y are drawing units per unit.
+function bindDragging(root, address, setParam) {
+  let drag = null;
+  root.addEventListener("pointerdown", (event) => {
+    const grip = event.target.closest(".grip");
+    if (!grip) return;
+    const svg = grip.ownerSVGElement;
+    drag = { x: event.clientX, y: event.clientY, zoom: svg.viewBox.baseVal.width / svg.getBoundingClientRect().width,
+      axes: ["x", "y"].filter((axis) => grip.dataset[axis === "x" ? "dragX" : "dragY"]).map((axis) => ({
+        axis, name: grip.dataset[axis === "x" ? "dragX" : "dragY"],
+        per: Number(grip.dataset[axis === "x" ? "perX" : "perY"]),
+      })) };
+    for (const axis of drag.axes) axis.start = Number(address.get(axis.name));
+    event.preventDefault();
+  });
+  window.addEventListener("pointermove", (event) => {
+    if (!drag) return;
+    for (const { axis, name, per, start } of drag.axes) {
+      const param = page.experiment.params.find((candidate) => candidate.name === name);
+      const moved = (axis === "x" ? event.clientX - drag.x : event.clientY - drag.y) * drag.zoom;
+      const step = param.step || 1;
+      const value = Math.min(param.max, Math.max(param.min, start + Math.round(moved / per / step) * step));
+      if (String(value) !== address.get(name)) setParam(name, String(value));
+    }
+  });
+  for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, () => { drag = null; });
+}
+
+// Buttons in drawings: data-click names a parameter, data-value what to set it to.
+function bindClicks(root, setParam) {
+  const act = (event) => {
+    const target = event.target.closest("[data-click]");
+    if (target && root.contains(target)) setParam(target.dataset.click, target.dataset.value);
+  };
+  root.addEventListener("click", act);
+}
+
+// Pointing at a marked thing lights the same thing everywhere on the page.
+function bindLinking(root) {
+  let lit = null;
+  const light = (id) => {
+    if (id === lit) return;
+    $$(".lit").forEach((node) => node.classList.remove("lit"));
+    lit = id;
+    if (id) $$(`[data-id="${CSS.escape(id)}"]`).forEach((node) => node.classList.add("lit"));
+  };
+  root.addEventListener("pointerover", (event) => {
+    const marked = event.target.closest("[data-id]");
+    light(marked ? marked.dataset.id : null);
+  });
+  root.addEventListener("pointerleave", () => light(null));
+}

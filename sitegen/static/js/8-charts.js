@@ -1,0 +1,47 @@
+// Charts: the same Vega-Lite specifications as at build time, drawn live once the library is there.
+class Charts {
+  constructor() {
+    this.library = null;
+    this.views = new Map();
+    this.result = null;
+    this.drawing = Promise.resolve();
+    window.addEventListener("resize", debounce(200, () => this.result && this.show(this.result)));
+  }
+
+  // The newest result is drawn; while one is being drawn, only the newest of those that came is kept.
+  show(result) {
+    this.result = result;
+    this.drawing = this.drawing.then(() => (this.result === result ? this.drawAll(result) : undefined));
+    return this.drawing;
+  }
+
+  async drawAll(result) {
+    if (!this.library) this.library = loadScript(K3.manifest.vega);
+    await this.library;
+    for (const spec of result.figures) {
+      const holder = $(`[data-figure="${spec.name}"]`);
+      if (!holder) continue;
+      setText($(".figure-title", holder), spec.usermeta.title);
+      setText($("figcaption", holder), spec.description);
+      await this.draw(holder, spec, records(result.tables[spec.data.name]));
+    }
+  }
+
+  async draw(holder, spec, values) {
+    const picture = $(".chart", holder);
+    const narrow = picture.clientWidth < 480;
+    const full = { ...spec, data: { ...spec.data, values }, width: "container", autosize: { type: "fit-x", contains: "padding" },
+      height: spec.height || (narrow ? 220 : 260), background: null };
+    const text = JSON.stringify(full) + picture.clientWidth;
+    const old = this.views.get(spec.name);
+    if (old && old.text === text) return;
+    const place = make("div", { class: "vega" });
+    picture.append(place);
+    place.style.width = `${picture.clientWidth}px`;
+    const view = await vegaEmbed(place, full, { mode: "vega-lite", actions: false, renderer: "svg", ast: true,
+      config: K3.manifest.chart_config, tooltip: { theme: "custom" } });
+    if (old) old.view.finalize();
+    for (const child of [...picture.children]) if (child !== place) child.remove();
+    this.views.set(spec.name, { text, view });
+  }
+}

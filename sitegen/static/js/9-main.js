@@ -1,0 +1,205 @@
+// One page: address -> request -> result -> page. Everything above is wired together here, once.
+const words = {
+  "pyodide.mjs": "the interpreter", "python_stdlib.zip": "the standard library", "pyodide.asm.wasm": "the interpreter",
+  interpreter: "the interpreter", import: "k3core",
+};
+
+function showStatus(status) {
+  const pill = $("#status");
+  pill.dataset.state = status.state;
+  const megabytes = (count) => (count / 1e6).toFixed(1);
+  const what = status.phase && (words[status.phase] ? say(words[status.phase]) : status.phase.split("-")[0]);
+  const text = {
+    loading: () => say("loading Python, {done} of {total} MB", { done: megabytes(status.done), total: megabytes(status.total) }),
+    booting: () => say("starting {what}", { what }),
+    ready: () => say("Python {version} in this page", { version: status.python }),
+    running: () => (status.total ? say("computing, {done} of {total}", { done: status.done, total: status.total }) : say("computing")),
+    idle: () => K3.live,
+    restarting: () => say("restarting Python"),
+    failed: () => say("Python is not available"),
+  }[status.state]();
+  if (status.state === "ready") K3.live = text;
+  setText($(".words", pill), text);
+  $("meter", pill).hidden = !status.total;
+  if (status.total) $("meter", pill).value = status.done / status.total;
+  $("#stop").hidden = status.state !== "running";
+  document.documentElement.dataset.python = status.state;
+}
+
+class Lab {
+  constructor() {
+    this.address = new Address(defaults);
+    this.charts = new Charts();
+    this.result = page.result;
+    this.narrow = $("#lab .stage").clientWidth < 520;
+    this.scenes = new Map($$("[data-scene]").map((node) => [node.dataset.scene,
+      new SceneView(node, (name, index) => this.frame(name, index), (name, index) => this.address.set(`frame.${name}`, String(index)))]));
+    this.controls = new Controls($("#controls"), this.address, () => this.run());
+    this.prediction = new PredictionView($("#prediction"), this.address);
+    this.engine = new Engine((status) => this.status(status));
+    $("#stop").addEventListener("click", () => this.engine.stop());
+    const setParam = (name, value) => this.controls.set(name, value);
+    bindDragging($("#lab"), this.address, setParam);
+    bindClicks($("#lab"), setParam);
+    bindLinking(document.body);
+    window.addEventListener("hashchange", () => { this.address.read(); this.controls.show(); this.run(); });
+  }
+
+  start() {
+    this.controls.show();
+    if (this.address.shared) showNotice("info", say("This link asks for other settings than the ones shown; they are computed as soon as Python is up."));
+    this.prediction.show(this.result);
+    this.run();
+    this.engine.start();
+  }
+
+  request() {
+    const frames = {};
+    for (const name of this.scenes.keys()) {
+      const index = Number.parseInt(this.address.get(`frame.${name}`), 10);
+      if (Number.isInteger(index)) frames[name] = index;
+    }
+    const seed = this.address.get("seed") ?? 0;
+    return { slug: page.experiment.slug, params: this.address.params(), seed, lang: page.lang, frames, narrow: this.narrow };
+  }
+
+  async run() {
+    $("#lab").setAttribute("aria-busy", "true");
+    const reply = JSON.parse(await this.engine.run(this.request()));
+    if (reply.state === "superseded") return;
+    $("#lab").setAttribute("aria-busy", "false");
+    if (reply.state === "done") this.show(reply);
+    else this.showProblem(reply);
+  }
+
+  show(reply) {
+    this.result = reply.result;
+    showNotice("info", "");
+    this.controls.blame(null);
+    showResult(reply.result);
+    for (const scene of reply.result.scenes) this.scenes.get(scene.name).show(scene, reply.pictures[scene.name]);
+    this.prediction.show(reply.result);
+    this.charts.show(reply.result);
+    document.dispatchEvent(new CustomEvent("k3:shown", { detail: reply }));
+  }
+
+  showProblem(reply) {
+    if (reply.state === "dropped") {
+      showNotice("info", say("Stopped. The figures show the last finished run."));
+    } else if (reply.state === "param_error") {
+      this.controls.blame(reply.param);
+      const known = page.experiment.params.some((param) => param.name === reply.param) || reply.param === "seed";
+      showNotice("problem", reply.message, [known ? say("Use the default") : say("Remove it"), () => this.forget(reply.param)]);
+    } else {
+      showNotice("problem", reply.message, [say("Back to the defaults"), () => this.reset()]);
+    }
+    document.dispatchEvent(new CustomEvent("k3:problem", { detail: reply }));
+  }
+
+  forget(name) {
+    this.address.set(name, undefined);
+    this.controls.show();
+    this.run();
+  }
+
+  reset() {
+    for (const name of [...this.address.state.keys()]) this.address.set(name, undefined);
+    this.controls.show();
+    this.run();
+  }
+
+  async frame(name, index) {
+    const { slug, params, seed } = this.result;
+    const reply = JSON.parse(await this.engine.ask({ do: "frame", slug, params, seed, lang: page.lang, scene: name, index, narrow: this.narrow }));
+    return reply.state === "frame" ? reply.picture : null;
+  }
+
+  status(status) {
+    showStatus(status);
+    if (status.state === "failed") {
+      showNotice("problem", say("Python could not start: {why}. Everything here can be read; the figures show the default settings.", { why: status.message }),
+        [say("Try again"), () => { showNotice("info", ""); this.run(); this.engine.start(); }]);
+    }
+  }
+}
+
+// The guess made before the figure was shown; it never hides anything on a shared link or in an embed.
+class PredictionView {
+  constructor(node, address) {
+    this.node = node;
+    this.address = address;
+    this.asking = !address.shared;
+    for (const button of $$("[data-guess]", node)) button.addEventListener("click", () => this.guess(button.dataset.guess));
+    $("[data-skip]", node).addEventListener("click", () => this.reveal());
+  }
+
+  show(result) {
+    this.result = result;
+    const guess = Number.parseInt(this.address.get("guess"), 10);
+    const option = page.experiment.prediction.options[guess];
+    document.documentElement.classList.toggle("asking", this.asking);
+    $(".ask", this.node).hidden = !this.asking;
+    const answer = $(".answer", this.node);
+    answer.hidden = this.asking;
+    const right = guess === result.prediction.answer;
+    setText($(".guessed", answer), option ? (right ? say("You guessed: {option}. Right.", { option })
+      : say("You guessed: {option}.", { option })) : "");
+    setText($(".truth", answer), result.prediction.text);
+  }
+
+  guess(index) {
+    this.address.set("guess", index);
+    this.reveal();
+  }
+
+  reveal() {
+    this.asking = false;
+    this.show(this.result);
+    $("#lab .stage").focus({ preventScroll: true });
+  }
+}
+
+// The header: copy the address, keep the state when the language changes, open the list of tabs.
+function bindHeader() {
+  const languages = $$("[data-language]");
+  const keepState = () => languages.forEach((link) => { link.hash = location.hash; });
+  document.addEventListener("k3:address", keepState);
+  keepState();
+  $("#copy").addEventListener("click", async () => {
+    const copied = await copyText(location.href);
+    setText($("#copy"), copied ? say("Link copied") : say("Copy it from the address bar"));
+    setTimeout(() => setText($("#copy"), say("Copy link")), 2000);
+  });
+  $("#menu").addEventListener("click", (event) => {
+    event.preventDefault();
+    const open = document.documentElement.classList.toggle("menu-open");
+    $("#menu").setAttribute("aria-expanded", String(open));
+    if (open) $("#tabs a").focus();
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !document.documentElement.classList.contains("menu-open")) return;
+    $("#menu").click();
+    $("#menu").focus();
+  });
+}
+
+async function copyText(words) {
+  try {
+    await navigator.clipboard.writeText(words);
+    return true;
+  } catch {
+    const area = make("textarea", {}, words);
+    document.body.append(area);
+    area.select();
+    const copied = document.execCommand("copy");
+    area.remove();
+    return copied;
+  }
+}
+
+document.documentElement.classList.add("js");
+bindHeader();
+if (page.experiment) {
+  K3.lab = new Lab();
+  K3.lab.start();
+}

@@ -1,0 +1,106 @@
+"""Words of the pages' frame, of the home page and of the page scripts: English template -> Chinese."""
+
+import re
+
+ZH = {
+    # frame
+    "K3 Serve Lab": "K3 Serve Lab",
+    "Skip to the content": "跳到正文",
+    "Tabs": "目录",
+    "State": "状态",
+    "Pages": "页面",
+    "Prefix": "前缀",
+    "Fleet": "集群",
+    "Home": "首页",
+    "Copy link": "复制链接",
+    "Language": "语言",
+    "Stop": "停止",
+    "Python is loading": "正在加载 Python",
+    "How hybrid linear-attention models are served, computed in your browser.":
+        "混合线性注意力模型如何提供服务:在你的浏览器里实时计算。",
+    "Built from version {version}; every number comes from the Python package k3core, which you can install: {wheel}.":
+        "构建版本 {version};页面上的每个数都由 Python 包 k3core 算出,可直接安装:{wheel}。",
+    "No tracker, no request to another site. Works from a folder and offline.": "不追踪,不请求其他网站;从文件夹打开或离线均可使用。",
+    # tab
+    "Your guess": "先猜一猜",
+    "Skip": "跳过",
+    "Situations": "情境",
+    "Settings": "参数",
+    "breaks it on purpose": "故意破坏机制",
+    "Result": "结果",
+    "computed": "现场计算",
+    "derived": "由公布数据推导",
+    "published": "公布数据",
+    "illustrative": "示意",
+    "computed here, in this page": "在本页现场计算得出",
+    "derived from published figures": "由公布的数据推导得出",
+    "published; the source is in the text": "公布的数据,出处见正文",
+    "illustrative, not a measurement": "仅作示意,并非测量值",
+    "holds": "成立",
+    "fails": "不成立",
+    "Step back": "上一步",
+    "Step forward": "下一步",
+    "Frame": "帧",
+    "All steps in words": "逐步文字说明",
+    "Checks": "检查",
+    "Digest of the exact values: {digest}": "精确值摘要:{digest}",
+    "The code that ran": "刚刚运行的代码",
+    "These functions of k3core computed the figures above.": "上面的图由 k3core 的这些函数算出。",
+    "in the repository": "在代码仓库中查看",
+    "Without JavaScript the controls do nothing; the page shows the default settings, computed when it was built.":
+        "没有 JavaScript 时控件不起作用;页面显示的是构建时按默认参数算出的结果。",
+    "Drawing: use the arrow keys to step, Space to play": "图示:方向键逐步,空格键播放",
+    # home
+    "The tabs": "全部主题",
+    # scripts
+    "{file} could not be fetched: the network is gone": "无法获取 {file}:网络已断开",
+    "{file} could not be fetched: the server answered {status}": "无法获取 {file}:服务器返回 {status}",
+    "{file} is damaged: {got} of {want} bytes, or another content than this site was built with":
+        "{file} 已损坏:{got} / {want} 字节,或内容与构建时不符",
+    "{file} is missing": "缺少 {file}",
+    "the Python worker ended in the middle of this run, twice": "Python 工作线程在运行途中两次终止",
+    "the Python worker could not start": "Python 工作线程无法启动",
+    "a run did not yield and was ended": "一次运行长时间没有响应,已被终止",
+    "the Python worker stopped answering": "Python 工作线程停止响应",
+    "a drawing could not be read": "无法读取图形",
+    "pause": "暂停",
+    "play": "播放",
+    "the interpreter": "解释器",
+    "the standard library": "标准库",
+    "loading Python, {done} of {total} MB": "正在加载 Python,{done} / {total} MB",
+    "starting {what}": "正在启动{what}",
+    "Python {version} in this page": "本页内的 Python {version}",
+    "computing, {done} of {total}": "计算中,{done} / {total}",
+    "computing": "计算中",
+    "restarting Python": "正在重启 Python",
+    "Python is not available": "Python 不可用",
+    "This link asks for other settings than the ones shown; they are computed as soon as Python is up.":
+        "此链接的参数与当前显示的不同;Python 就绪后会立即计算。",
+    "Stopped. The figures show the last finished run.": "已停止。图中显示的是上一次完成的运行。",
+    "Use the default": "使用默认值",
+    "Remove it": "删除它",
+    "Back to the defaults": "恢复默认参数",
+    "Python could not start: {why}. Everything here can be read; the figures show the default settings.":
+        "Python 无法启动:{why}。页面内容仍可阅读;图中显示的是默认参数的结果。",
+    "Try again": "重试",
+    "You guessed: {option}. Right.": "你猜的是:{option}。猜对了。",
+    "You guessed: {option}.": "你猜的是:{option}。",
+    "Link copied": "已复制链接",
+    "Copy it from the address bar": "请从地址栏复制",
+}
+
+_SAID = re.compile(r'say\("((?:[^"\\]|\\.)*)"')
+# Phases that the scripts look up in a table before they say them.
+_SAID_INDIRECTLY = ("the interpreter", "the standard library")
+
+
+def translate(template: str, lang: str) -> str:
+    """The template in `lang`. Raises KeyError where there is no entry."""
+    return template if lang == "en" else ZH[template]
+
+
+def script_words(scripts: str, lang: str) -> dict:
+    """The translations that the page scripts ask for with `say("...")`; empty in English."""
+    if lang == "en":
+        return {}
+    return {words: ZH.get(words, words) for words in (*_SAID.findall(scripts), *_SAID_INDIRECTLY)}
