@@ -17,6 +17,7 @@ import numpy as np
 from .ops import sigmoid, silu
 
 TILE = 16  # tokens whose pairwise decays the chunk form factors into one matrix product
+GROUP = 8  # chunks worked on at once: enough to vectorise, few enough to stay in the processor's cache
 MAX_FACTORED_DECAY = 80.0  # exp(80) = 5.5e34 still fits float32: 16 tokens at K3's lower bound of -5
 
 
@@ -142,7 +143,7 @@ def check_inputs(q, k, v, g, beta, state=None, scale=None):
     if dtype not in (np.float32, np.float64):
         raise ValueError(f"the arrays must be float32 or float64, not {dtype}")
     for name, x in zip(names, arrays):
-        if not np.isfinite(x).all():
+        if x.size and not -np.inf < x.min() <= x.max() < np.inf:  # False for NaN too
             raise ValueError(f"{name} holds a value that is not finite")
     if T and g.max() > 0:
         raise ValueError(f"g is a log decay and must not be positive, but reaches {float(g.max())}")
@@ -164,91 +165,110 @@ def _finite_state(state):
 def kda_chunk(q, k, v, g, beta, state=None, scale=None, chunk_size=64):
     """The recurrence in chunks: equal to `kda_recurrent` in algebra, not in the last bits.
 
-    Arguments and result as for `kda_recurrent`; chunk_size is up to 16, or a multiple of 16. Inside a chunk
-    the updates form a unit lower triangular system (WY form), solved by 16-token tiles; only the state goes from
-    chunk to chunk. Safe for every gate: a decay is only ever split into factors exp(<= 0), or inside a
-    tile into a pair that stays below exp(80); where a gate is stronger than that, pair by pair.
+    Arguments and result as for `kda_recurrent`; chunk_size is any positive number. Inside a chunk the updates form
+    a unit lower triangular system (WY form); only the state goes from chunk to chunk. Safe for every gate: a decay
+    is only ever split into factors exp(<= 0), or inside a 16-token tile into a pair within exp(+-40) of the tile's
+    middle; where a gate is too strong for that, it is taken pair by pair.
     Source: Kimi Linear section 3 and FLA fla/ops/kda (naive_chunk_kda, chunk_intra.py).
     """
-    if chunk_size < 1 or (chunk_size > TILE and chunk_size % TILE):
-        raise ValueError(f"chunk_size must be 1 to {TILE} or a multiple of {TILE}, not {chunk_size}")
+    if chunk_size < 1:
+        raise ValueError(f"chunk_size must be at least 1, not {chunk_size}")
     q, k, v, g, beta, state, scale = check_inputs(q, k, v, g, beta, state, scale)
+    tokens = (q * scale, k, v, g, beta[..., None])
     T = len(v)
-    tile = min(TILE, chunk_size)
-    size = min(chunk_size, max(tile, -(-T // tile) * tile))
-    q, k, v, g, beta = (_to_chunks(x, size) for x in (q * scale, k, v, g, beta[..., None]))
-
-    to_start, to_end, scores, overlap = _decays(q, k, g, tile)
-    solved = _solve_lower(overlap * beta, np.concatenate([k * to_start, v], axis=-1) * beta, tile)
-    w, u = solved[..., : k.shape[-1]], solved[..., k.shape[-1] :]
-
-    # Reads of the chunk's first state: by the queries, and by the keys (what the delta rule takes back).
-    reads = np.concatenate([q * to_start, -w], axis=-2)
-    to_end = np.swapaxes(to_end, -1, -2)
-    whole = to_start[..., -1, :, None]
-    o = np.empty_like(u)
-    for n in range(len(u)):
-        read = reads[n] @ state
-        o[n] = read[:, :size]
-        u[n] += read[:, size:]
-        state = state * whole[n] + to_end[n] @ u[n]
-    o += scores @ u
-    return np.swapaxes(o, 1, 2).reshape(-1, *o.shape[1::2])[:T], _finite_state(state)
+    whole, group = T - T % chunk_size, GROUP * chunk_size
+    outputs = [v[:0]]
+    for start in [*range(0, whole, group), whole]:  # equal chunks in groups, then what is left as one short chunk
+        stop = min(start + group, whole) if start < whole else T
+        size = min(chunk_size, stop - start)
+        if size:
+            chunks = [x[start:stop].reshape(-1, size, *x.shape[1:]).swapaxes(1, 2) for x in tokens]
+            o, state = _solve_chunks(*chunks, state)
+            outputs.append(o.swapaxes(1, 2).reshape(-1, *v.shape[1:]))
+    return np.concatenate(outputs), _finite_state(state)
 
 
-def _to_chunks(x, size):
-    """[T, HV, d] -> [N, HV, size, d], padded with zeros (no key, no beta, no decay: the state stays as it is)."""
-    T, HV, d = x.shape
-    padded = np.zeros((-(-T // size) * size, HV, d), x.dtype)
-    padded[:T] = x
-    return np.ascontiguousarray(padded.reshape(-1, size, HV, d).swapaxes(1, 2))
+def _solve_chunks(q, k, v, g, beta, state):
+    """N chunks of C tokens: q (scaled), k, g [N, HV, C, dk], v [N, HV, C, dv], beta [N, HV, C, 1] -> (o, state)."""
+    dk = k.shape[-1]
+    qk = np.stack([q, k], axis=2)
+    to_start, keys_to_end, products = _decayed(qk, g)
+    from_start = qk * to_start[:, :, None]
+    # u = w_v - w_k S: what a chunk would write from a zero state, less what it takes back from the state it meets.
+    right = np.empty((*k.shape[:3], dk + v.shape[-1]), k.dtype)
+    right[..., :dk], right[..., dk:] = from_start[:, :, 1], v
+    w = _solve_lower(products[:, :, 1] * beta, right * beta)
+    w_k, u = w[..., :dk], w[..., dk:]
+    fade, keys = to_start[..., -1, :, None], keys_to_end.swapaxes(2, 3)
+    states = np.empty((len(k), *state.shape), state.dtype)
+    for n in range(len(k)):
+        states[n] = state
+        u[n] -= w_k[n] @ state
+        state = state * fade[n] + keys[n] @ u[n]
+    return from_start[:, :, 0] @ states + products[:, :, 0] @ u, state
 
 
-def _decays(q, k, g, tile):
-    """Decay factors and decayed products inside chunks of C tokens; q, k, g [N, HV, C, dk].
+def _decayed(qk, g):
+    """Decays inside chunks; qk [N, HV, 2, C, dk] queries and keys, g [N, HV, C, dk].
 
-    With G the cumulative log decay: to_start = exp(G_i) and keys to the end k_j exp(G_C - G_j), both
-    [N, HV, C, dk]; scores[i, j] = q_i . k_j exp(G_i - G_j) for j <= i; overlap the same of k_i for j < i, [N, HV, C, C].
+    With G the cumulative log decay: exp(G_i) and k_j exp(G_C - G_j), [N, HV, C, dk], and products [N, HV, 2, C, C]:
+    x_i . k_j exp(G_i - G_j), with x = q for j <= i and with x = k for j < i.
     """
-    *batch, C, dk = g.shape
-    scores, overlap = np.zeros((2, *batch, C, C), g.dtype)
-    to_start = np.empty_like(g)
-    before = np.ones((*batch, 1, dk), g.dtype)  # decay from the chunk's start to the tile's
-    earlier = k[..., :0, :]  # keys of earlier tiles, decayed up to the tile's start
-    for a in range(0, C, tile):
-        here, upto = slice(a, a + tile), slice(0, a)
-        G = np.cumsum(g[..., here, :], axis=-2)
-        fall = np.exp(G)
-        rows = np.concatenate([q[..., here, :] * fall, k[..., here, :] * fall], axis=-2)
-        old = rows @ np.swapaxes(earlier, -1, -2)
-        new = _tile_products(q[..., here, :], k[..., here, :], G, rows)
-        scores[..., here, upto], overlap[..., here, upto] = old[..., :tile, :], old[..., tile:, :]
-        scores[..., here, here] = np.tril(new[..., :tile, :])
-        overlap[..., here, here] = np.tril(new[..., tile:, :], -1)
-        to_start[..., here, :] = fall * before
-        end = fall[..., -1:, :]
-        before = before * end
-        earlier = np.concatenate([earlier * end, k[..., here, :] * np.exp(G[..., -1:, :] - G)], axis=-2)
-    return to_start, earlier, scores, overlap
+    N, HV, C, dk = g.shape
+    k = qk[:, :, 1]
+    products = np.zeros((N, HV, 2, C, C), g.dtype)
+    causal = np.stack([np.tri(TILE, dtype=g.dtype), np.tri(TILE, k=-1, dtype=g.dtype)])
+    to_start, gap = np.empty((2, N, HV, C, dk), g.dtype)  # gap: log decay from a token to the end of the last tile
+    before = np.zeros((N, HV, 1, dk), g.dtype)  # log decay from the chunk's start to the tile's
+    for a in range(0, C, TILE):
+        b = min(a + TILE, C)
+        here, past = np.s_[..., a:b, :], np.s_[..., :a, :]
+        G = np.tri(b - a, dtype=g.dtype) @ g[here]
+        if a:
+            rows = qk[here] * _exp(G)[:, :, None]
+            products[here][..., :a] = _rows_by_keys(rows, k[past] * _exp(gap[past]))
+        products[here][..., a:b] = _tile_products(qk[here], k[here], G) * causal[:, : b - a, : b - a]
+        end = G[..., -1:, :]
+        to_start[here] = _exp(before + G)
+        gap[past] += end
+        gap[here] = end - G
+        before = before + end
+    return to_start, k * _exp(gap), products
 
 
-def _tile_products(q, k, G, rows):
-    """Products of one tile: q_i and k_i (stacked) with k_j exp(G_i - G_j), right for j <= i; G [..., tile, dk]."""
-    if -G[..., -1, :].min(initial=0.0) <= MAX_FACTORED_DECAY:
-        return rows @ np.swapaxes(k * np.exp(-G), -1, -2)
+def _exp(x):
+    """exp of a log decay, or 0 where that is below the cube root of the smallest normal number (float32: 2e-13).
+
+    Beside 1 that is nothing, and products of three stay normal: subnormal numbers make everything many times slower.
+    """
+    lowest = np.log(np.finfo(x.dtype).tiny) / 3
+    return np.exp(np.maximum(x, lowest)) * (x > lowest)
+
+
+def _rows_by_keys(rows, keys):
+    """rows [N, HV, 2, n, dk], keys [N, HV, m, dk] -> [N, HV, 2, n, m]; one matrix product per head, not two."""
+    N, HV, two, n, dk = rows.shape
+    return (rows.reshape(N, HV, two * n, dk) @ keys.swapaxes(-1, -2)).reshape(N, HV, two, n, -1)
+
+
+def _tile_products(qk, k, G):
+    """x_i . k_j exp(G_i - G_j) for one tile, right for j <= i; qk [N, HV, 2, n, dk], k and G [N, HV, n, dk]."""
+    end = G[..., -1:, :]
+    if -end.min() <= MAX_FACTORED_DECAY:
+        fall = np.exp(G - end / 2)  # from the middle of the decay, so that both factors stay within exp(+-40)
+        return _rows_by_keys(qk * fall[:, :, None], k / fall)
     # Where j > i the difference is positive and the entry unused: cut at 0 so that exp cannot overflow.
     pairs = np.exp(np.minimum(G[..., :, None, :] - G[..., None, :, :], 0)) * k[..., None, :, :]
-    return np.concatenate([np.einsum("...id,...ijd->...ij", x, pairs) for x in (q, k)], axis=-2)
+    return np.einsum("nhxid,nhijd->nhxij", qk, pairs)
 
 
-def _solve_lower(lower, right, tile):
-    """X with (I + lower) X = right; lower [..., C, C] strictly lower triangular, right [..., C, m]."""
-    C = lower.shape[-1]
-    x = np.empty_like(right)
-    for a in range(0, C, tile):
-        here, upto = slice(a, a + tile), slice(0, a)
-        rest = right[..., here, :] - lower[..., here, upto] @ x[..., upto, :]
-        x[..., here, :] = _unit_lower_inverse(lower[..., here, here]) @ rest
+def _solve_lower(lower, x):
+    """Solve (I + lower) X = x in place; lower [..., C, C] strictly lower triangular, x [..., C, m]."""
+    for a in range(0, lower.shape[-1], TILE):
+        tile = np.s_[..., a : a + TILE, :]
+        rest = x[tile] - lower[tile][..., :a] @ x[..., :a, :] if a else x[tile]
+        rest = _unit_lower_inverse(lower[tile][..., a : a + TILE]) @ rest
+        x[tile] = rest * (np.abs(rest) > np.sqrt(np.finfo(x.dtype).tiny))
     return x
 
 
