@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Balance:
-    """Spread of a count per node: peak/mean, coefficient of variation, chi-square and its degrees of freedom."""
+    """Spread of a count per node: peak/mean, coefficient of variation, chi-square, degrees of freedom."""
 
     peak_to_mean: float
     cv: float

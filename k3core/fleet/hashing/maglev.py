@@ -19,7 +19,7 @@ class Maglev:
     """Maglev lookup table of prime size: each node fills its own permutation of the slots in turn.
 
     offset = XXH64(node) mod M, skip = XXH64(node, seed 1) mod (M-1) + 1, nodes take turns in sorted order, a
-    node of weight w at every ceil(w_max/w)-th round. Integer key h enters at slot h mod M, a text through XXH64.
+    node of weight w at every ceil(w_max/w)-th round. An integer key h has slot h mod M, a text its XXH64.
     Source: Eisenbud et al., "Maglev" (NSDI 2016) section 3.4; hashes and weights as in envoyproxy/envoy
     source/extensions/load_balancing_policies/maglev/maglev_lb.cc.
     """
