@@ -66,6 +66,20 @@ def _script_json(data) -> str:
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
+def shown_table(name: str, table: dict) -> dict:
+    """A table of `Result.to_json` as the template lays it out: the column "id" becomes each row's mark."""
+    shown = [index for index, column in enumerate(table["columns"]) if column["key"] != "id"]
+    marks = [index for index, column in enumerate(table["columns"]) if column["key"] == "id"]
+    numeric = {index for index in shown if table["rows"] and isinstance(table["rows"][0][index], (int, float))}
+    return {
+        "name": name, "title": table["title"],
+        "columns": [{"label": table["columns"][index]["label"], "number": index in numeric} for index in shown],
+        "rows": [{"id": row[marks[0]] if marks else None,
+                  "cells": [{"text": words[index], "number": index in numeric} for index in shown]}
+                 for row, words in zip(table["rows"], table["text"])],
+    }
+
+
 class Tab:
     """One experiment, run once with its defaults, ready to be shown in either language."""
 
@@ -83,6 +97,7 @@ class Tab:
                         for spec in data["figures"]],
             "scenes": [scene | {"pictures": {name: self._picture(scene, name == "narrow", lang)
                                              for name in ("wide", "narrow")}} for scene in data["scenes"]],
+            "tables": [shown_table(name, table) for name, table in data["tables"].items() if table["title"]],
             "tab_prose": content.prose(lang, self.experiment.slug),
         }
 

@@ -189,6 +189,7 @@ def _metrics(p, window: int, state: int, record: int, best: int, best_ratio: flo
 
 EXPERIMENT = Experiment(
     slug="byte-cost", tab=2, family="state",
+    name=Text("Byte cost"),
     title=Text("Byte cost: the state, or what made it"),
     question=Text("A draft token may be rejected, so its effect on the recurrent state must be undoable. How many bytes "
                   "does each position of the window cost if the state is copied, and how many if only its inputs are kept?"),

@@ -9,6 +9,7 @@ from k3core.models import Recurrent, load
 from k3core.sizing import ELEMENT_BYTES, record_bytes, recurrent_state_bytes
 
 CHART_SIZES = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+LABEL_WIDTH = 44  # drawing units that the name and bytes of a field need
 CHART_TOKENS = tuple(4**power for power in range(11))
 _BYTES = charts.quantitative("bytes", None, log=True, axis=charts.BYTES_AXIS)
 _STYLES = {"every": ("miss", [2, 3]), "snapshot": ("snapshot", [6, 4]), "record": ("record", [1, 0])}
@@ -54,7 +55,7 @@ def draw_window(result: Result, scene: Scene, frame: int, narrow: bool) -> Pictu
     lens, bottom = _lens(log, bottom + 28, width)
     grip = d.handle(wide, 22 + tall, "dv", "dk", unit, unit, "drag: dk and dv")
     label = f"{frame} snapshots of {log['state']} bytes against {frame} records of {log['record']} bytes"
-    return Picture(d.svg(width, bottom, [*drawn, *records, *lens, grip], label), _legend(log, frame))
+    return Picture(d.svg(width, bottom, [*drawn, *records, *lens, grip], label), _legend(log, frame, width))
 
 
 def _place(index: int, columns: int, cell: float, row_height: float) -> tuple:
@@ -100,22 +101,24 @@ def _lens(log: dict, top: float, width: float) -> tuple:
     for name, size in log["parts"]:
         wide = width * size / total
         parts.append(d.rect(left, top, wide, 26, FIELD_STYLES[name][0], f"field:{name}", f"{name}: {size} B"))
-        if wide > 44:
+        if wide > LABEL_WIDTH:
             parts.append(d.text(left + wide / 2, top + 43, f"{name} {number(size)} B", "label", "middle"))
         left += wide
     return parts, top + 50
 
 
-def _legend(log: dict, frame: int) -> list:
+def _legend(log: dict, frame: int, width: float) -> list:
+    """What is held so far, and the fields of a record that are too thin to be labelled in the lens."""
+    total = sum(size for _, size in log["parts"])
     lines = [
         ("state", Text("committed state, kept by both: {bytes}", bytes=binary_bytes(log["state"]))),
         ("snapshot", Text("snapshots, {n} of {window}: {bytes}", n=frame, window=log["window"],
                           bytes=binary_bytes(frame * log["state"]))),
         ("record", Text("records, {n} of {window}: {bytes}", n=frame, window=log["window"],
-                        bytes=binary_bytes(frame * sum(size for _, size in log["parts"])))),
+                        bytes=binary_bytes(frame * log["record"]))),
     ]
     lines += [(FIELD_STYLES[name][0], Text("{field}, {bytes} B", field=FIELD_STYLES[name][1], bytes=number(size)))
-              for name, size in log["parts"]]
+              for name, size in log["parts"] if width * size / total <= LABEL_WIDTH]
     return [*lines, ("ghost", Text("positions still to come: {n}", n=log["window"] - frame))]
 
 

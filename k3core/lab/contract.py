@@ -226,6 +226,7 @@ class Preset:
 class Experiment:
     """One tab's computation.
 
+    name      what the list of tabs calls it, two words; `title` is the heading of its page
     function  (SimpleNamespace of parsed parameters, seed) -> Result, or a generator of Progress that returns it
     draw      scene name -> function (result, scene, frame, narrow) -> Picture; `narrow` is a 340 px wide drawing
     code      the functions whose source the page shows, the most telling one first
@@ -234,6 +235,7 @@ class Experiment:
     slug: str
     tab: int
     family: str
+    name: Text
     title: Text
     question: Text
     params: tuple
@@ -272,7 +274,7 @@ class Experiment:
     def to_json(self, lang: str) -> dict:
         """The experiment as the page and `python -m k3core tabs` list it."""
         return {
-            "slug": self.slug, "tab": self.tab, "title": self.title.render(lang), "family": self.family,
+            "slug": self.slug, "tab": self.tab, "name": self.name.render(lang), "title": self.title.render(lang), "family": self.family,
             "question": self.question.render(lang), "params": [param.to_json(lang) for param in self.params],
             "presets": [{"name": p.name, "title": p.title.render(lang), "params": p.params, "seed": p.seed,
                          "expect": p.expect.render(lang)} for p in self.presets],

@@ -1,6 +1,7 @@
 """Chinese entries of the tab `byte-cost`."""
 
 ZH = {
+    "Byte cost": "字节账",
     "Byte cost: the state, or what made it": "字节账:存状态,还是存产生它的输入",
     "A draft token may be rejected, so its effect on the recurrent state must be undoable. How many bytes does each "
     "position of the window cost if the state is copied, and how many if only its inputs are kept?":

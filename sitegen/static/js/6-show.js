@@ -32,11 +32,12 @@ function showTable(name, table) {
   setText($("caption", node), table.title);
   const shown = table.columns.map((column, index) => index).filter((index) => table.columns[index].key !== "id");
   const marks = table.columns.findIndex((column) => column.key === "id");
+  const numeric = shown.map((index) => table.rows.length > 0 && typeof table.rows[0][index] === "number");
   $$("thead th", node).forEach((cell, position) => setText(cell, table.columns[shown[position]].label));
   $("tbody", node).replaceChildren(...table.text.map((row, number) => make("tr",
     marks < 0 ? {} : { "data-id": table.rows[number][marks] },
     ...shown.map((index, position) => make(position ? "td" : "th",
-      { class: typeof table.rows[number][index] === "number" ? "number" : false, scope: position ? false : "row" },
+      { class: numeric[position] && position ? "number" : false, scope: position ? false : "row" },
       row[index])))));
 }
 
