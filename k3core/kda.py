@@ -167,118 +167,148 @@ def kda_chunk(q, k, v, g, beta, state=None, scale=None, chunk_size=64):
 
     Arguments and result as for `kda_recurrent`; chunk_size is any positive number. Inside a chunk the updates form
     a unit lower triangular system (WY form); only the state goes from chunk to chunk. Safe for every gate: a decay
-    is only ever split into factors exp(<= 0), or inside a 16-token tile into a pair within exp(+-40) of the tile's
-    middle; where a gate is too strong for that, it is taken pair by pair.
+    is only ever split into factors exp(<= 0), or inside a 16-token tile into a pair within exp(+-40); where a gate
+    is too strong for that, it is taken pair by pair.
     Source: Kimi Linear section 3 and FLA fla/ops/kda (naive_chunk_kda, chunk_intra.py).
     """
     if chunk_size < 1:
         raise ValueError(f"chunk_size must be at least 1, not {chunk_size}")
     q, k, v, g, beta, state, scale = check_inputs(q, k, v, g, beta, state, scale)
-    tokens = (q * scale, k, v, g, beta[..., None])
+    o = np.empty_like(v)
     T = len(v)
     whole, group = T - T % chunk_size, GROUP * chunk_size
-    outputs = [v[:0]]
     for start in [*range(0, whole, group), whole]:  # equal chunks in groups, then what is left as one short chunk
-        stop = min(start + group, whole) if start < whole else T
-        size = min(chunk_size, stop - start)
-        if size:
-            chunks = [x[start:stop].reshape(-1, size, *x.shape[1:]).swapaxes(1, 2) for x in tokens]
-            o, state = _solve_chunks(*chunks, state)
-            outputs.append(o.swapaxes(1, 2).reshape(-1, *v.shape[1:]))
-    return np.concatenate(outputs), _finite_state(state)
+        part = slice(start, min(start + group, whole) if start < whole else T)
+        if part.start < part.stop:
+            size = min(chunk_size, part.stop - start)
+            chunks = (x[part].reshape(-1, size, *x.shape[1:]).swapaxes(1, 2) for x in (q, k, v, g, beta[..., None]))
+            reads, state = _solve_chunks(*chunks, state)
+            np.multiply(reads.swapaxes(1, 2), scale, out=o[part].reshape(-1, size, *v.shape[1:]))
+    return o, _finite_state(state)
 
 
 def _solve_chunks(q, k, v, g, beta, state):
-    """N chunks of C tokens: q (scaled), k, g [N, HV, C, dk], v [N, HV, C, dv], beta [N, HV, C, 1] -> (o, state)."""
-    dk = k.shape[-1]
-    qk = np.stack([q, k], axis=2)
-    to_start, keys_to_end, products = _decayed(qk, g)
-    from_start = qk * to_start[:, :, None]
-    # u = w_v - w_k S: what a chunk would write from a zero state, less what it takes back from the state it meets.
-    right = np.empty((*k.shape[:3], dk + v.shape[-1]), k.dtype)
-    right[..., :dk], right[..., dk:] = from_start[:, :, 1], v
-    w = _solve_lower(products[:, :, 1] * beta, right * beta)
-    w_k, u = w[..., :dk], w[..., dk:]
-    fade, keys = to_start[..., -1, :, None], keys_to_end.swapaxes(2, 3)
-    states = np.empty((len(k), *state.shape), state.dtype)
-    for n in range(len(k)):
+    """N chunks of C tokens: q, k, g [N, HV, C, dk], v [N, HV, C, dv], beta [N, HV, C, 1] -> (S^T q, state)."""
+    from_start, keys_to_end, fade, products = _decayed(q, k, g)
+    queries, keys = from_start[:, :, 0], from_start[:, :, 1]
+    # Token i meets what the tokens j < i of its chunk wrote: (I + beta overlap) u = beta (v - S^T k).
+    solve = _unit_lower_inverse(products[:, :, 1] * beta) * beta.swapaxes(2, 3)
+    keys_to_end = keys_to_end.swapaxes(2, 3)
+    u, states = np.empty(v.shape, v.dtype), np.empty((len(v), *state.shape), v.dtype)
+    for n in range(len(v)):
         states[n] = state
-        u[n] -= w_k[n] @ state
-        state = state * fade[n] + keys[n] @ u[n]
-    return from_start[:, :, 0] @ states + products[:, :, 0] @ u, state
+        u[n] = solve[n] @ (v[n] - keys[n] @ state)
+        state = state * fade[n] + keys_to_end[n] @ u[n]
+    return queries @ states + products[:, :, 0] @ u, state
 
 
-def _decayed(qk, g):
-    """Decays inside chunks; qk [N, HV, 2, C, dk] queries and keys, g [N, HV, C, dk].
+def _decayed(q, k, g):
+    """Decays inside chunks; q, k, g [N, HV, C, dk].
 
-    With G the cumulative log decay: exp(G_i) and k_j exp(G_C - G_j), [N, HV, C, dk], and products [N, HV, 2, C, C]:
-    x_i . k_j exp(G_i - G_j), with x = q for j <= i and with x = k for j < i.
+    With G the cumulative log decay: q_i and k_i exp(G_i) [N, HV, 2, C, dk]; k_j exp(G_C - G_j) [N, HV, C, dk];
+    exp(G_C) [N, HV, dk, 1]; and products [N, HV, 2, C, C]: x_i . k_j exp(G_i - G_j), x = q for j <= i, x = k for j < i.
     """
     N, HV, C, dk = g.shape
-    k = qk[:, :, 1]
-    products = np.zeros((N, HV, 2, C, C), g.dtype)
-    causal = np.stack([np.tri(TILE, dtype=g.dtype), np.tri(TILE, k=-1, dtype=g.dtype)])
-    to_start, gap = np.empty((2, N, HV, C, dk), g.dtype)  # gap: log decay from a token to the end of the last tile
-    before = np.zeros((N, HV, 1, dk), g.dtype)  # log decay from the chunk's start to the tile's
-    for a in range(0, C, TILE):
-        b = min(a + TILE, C)
-        here, past = np.s_[..., a:b, :], np.s_[..., :a, :]
-        G = np.tri(b - a, dtype=g.dtype) @ g[here]
+    n = min(TILE, C)
+    m = -(-C // n)
+    q, k, g = (_tiles(x, m, n) for x in (q, k, g))
+    to_tile_start = np.tri(n, dtype=g.dtype) @ g
+    to_tile_end = np.tri(n, k=-1, dtype=g.dtype).T @ g  # its own sum: a difference would lose the last bits
+    end = to_tile_start[..., -1:, :]
+    rows = _stack_rows(q, k, _exp(to_tile_start))
+    keys = k * _exp(to_tile_end)
+    near = _tile_products(q, k, g, to_tile_start)
+    products = np.zeros((N, HV, 2, m, n, m, n), g.dtype)
+    gap = np.zeros_like(end)  # log decay from the end of each earlier tile to the start of tile a
+    for a in range(m):
+        products[:, :, :, a, :, a] = near[:, :, :, a]
         if a:
-            rows = qk[here] * _exp(G)[:, :, None]
-            products[here][..., :a] = _rows_by_keys(rows, k[past] * _exp(gap[past]))
-        products[here][..., a:b] = _tile_products(qk[here], k[here], G) * causal[:, : b - a, : b - a]
-        end = G[..., -1:, :]
-        to_start[here] = _exp(before + G)
-        gap[past] += end
-        gap[here] = end - G
-        before = before + end
-    return to_start, k * _exp(gap), products
+            gap[:, :, : a - 1] += end[:, :, a - 1, None]
+            past = (keys[:, :, :a] * _exp(gap[:, :, :a])).reshape(N, HV, a * n, dk)
+            far = rows[:, :, :, a].reshape(N, HV, 2 * n, dk) @ past.swapaxes(2, 3)
+            products[:, :, :, a, :, :a] = far.reshape(N, HV, 2, n, a, n)
+    gap[:, :, : m - 1] += end[:, :, m - 1, None]
+    keys *= _exp(gap)
+    rows *= _exp(np.cumsum(end, axis=2) - end)[:, :, None]
+    fade = _exp(np.sum(end, axis=2)).swapaxes(2, 3)
+    rows, keys = rows.reshape(N, HV, 2, m * n, dk), keys.reshape(N, HV, m * n, dk)
+    return rows[..., :C, :], keys[..., :C, :], fade, products.reshape(N, HV, 2, m * n, m * n)[..., :C, :C]
+
+
+def _tiles(x, m, n):
+    """[N, HV, C, d] -> [N, HV, m, n, d], padded with zeros: no key, no decay."""
+    N, HV, C, d = x.shape
+    if C < m * n:
+        x = np.concatenate([x, np.zeros((N, HV, m * n - C, d), x.dtype)], axis=2)
+    return x.reshape(N, HV, m, n, d)
+
+
+def _stack_rows(q, k, factor):
+    """q * factor and k * factor: three arrays [N, HV, m, n, dk] -> [N, HV, 2, m, n, dk]."""
+    rows = np.empty((*k.shape[:2], 2, *k.shape[2:]), k.dtype)
+    np.multiply(q, factor, out=rows[:, :, 0])
+    np.multiply(k, factor, out=rows[:, :, 1])
+    return rows
 
 
 def _exp(x):
-    """exp of a log decay, or 0 where that is below the cube root of the smallest normal number (float32: 2e-13).
+    """exp of a log decay, shifted down by the cube root of the smallest normal number (float32: 2e-13) and cut at 0.
 
     Beside 1 that is nothing, and products of three stay normal: subnormal numbers make everything many times slower.
     """
     lowest = np.log(np.finfo(x.dtype).tiny) / 3
-    return np.exp(np.maximum(x, lowest)) * (x > lowest)
+    e = np.maximum(x, lowest)
+    np.exp(e, out=e)
+    e -= np.exp(lowest)
+    return e
 
 
-def _rows_by_keys(rows, keys):
-    """rows [N, HV, 2, n, dk], keys [N, HV, m, dk] -> [N, HV, 2, n, m]; one matrix product per head, not two."""
-    N, HV, two, n, dk = rows.shape
-    return (rows.reshape(N, HV, two * n, dk) @ keys.swapaxes(-1, -2)).reshape(N, HV, two, n, -1)
+def _tile_products(q, k, g, G):
+    """x_i . k_j exp(G_i - G_j) inside tiles, x = q for j <= i, x = k for j < i, else 0.
 
-
-def _tile_products(qk, k, G):
-    """x_i . k_j exp(G_i - G_j) for one tile, right for j <= i; qk [N, HV, 2, n, dk], k and G [N, HV, n, dk]."""
-    end = G[..., -1:, :]
-    if -end.min() <= MAX_FACTORED_DECAY:
-        fall = np.exp(G - end / 2)  # from the middle of the decay, so that both factors stay within exp(+-40)
-        return _rows_by_keys(qk * fall[:, :, None], k / fall)
-    # Where j > i the difference is positive and the entry unused: cut at 0 so that exp cannot overflow.
-    pairs = np.exp(np.minimum(G[..., :, None, :] - G[..., None, :, :], 0)) * k[..., None, :, :]
-    return np.einsum("nhxid,nhijd->nhxij", qk, pairs)
-
-
-def _solve_lower(lower, x):
-    """Solve (I + lower) X = x in place; lower [..., C, C] strictly lower triangular, x [..., C, m]."""
-    for a in range(0, lower.shape[-1], TILE):
-        tile = np.s_[..., a : a + TILE, :]
-        rest = x[tile] - lower[tile][..., :a] @ x[..., :a, :] if a else x[tile]
-        rest = _unit_lower_inverse(lower[tile][..., a : a + TILE]) @ rest
-        x[tile] = rest * (np.abs(rest) > np.sqrt(np.finfo(x.dtype).tiny))
-    return x
+    q, k, g and its running sum G [N, HV, m, n, dk] -> [N, HV, 2, m, n, n].
+    """
+    n = g.shape[3]
+    half = G[..., -1:, :] / 2
+    if -2 * half.min() <= MAX_FACTORED_DECAY:
+        fall = np.exp(G - half)  # from the middle of the decay, so that both factors stay within exp(+-40)
+        products = _stack_rows(q, k, fall) @ (k / fall).swapaxes(3, 4)[:, :, None]
+    else:
+        G = np.cumsum(g, axis=3, dtype=np.float64)
+        # Where j > i the difference is positive and the entry unused: cut at 0 so that exp cannot overflow.
+        gaps = np.minimum(G[..., :, None, :] - G[..., None, :, :], 0).astype(g.dtype)
+        pairs = np.exp(gaps) * k[..., None, :, :]
+        products = np.stack([np.einsum("...id,...ijd->...ij", x, pairs) for x in (q, k)], axis=2)
+    return products * np.stack([np.tri(n, dtype=g.dtype), np.tri(n, k=-1, dtype=g.dtype)])[:, None]
 
 
 def _unit_lower_inverse(lower):
-    """(I + lower)^-1 by forward substitution, row by row; lower [..., n, n] strictly lower triangular."""
-    n = lower.shape[-1]
-    inverse = np.broadcast_to(np.eye(n, dtype=lower.dtype), lower.shape).copy()
-    for i in range(1, n):
-        inverse[..., i, :i] = -np.einsum("...j,...jm->...m", lower[..., i, :i], inverse[..., :i, :i])
-    return inverse
+    """(I + lower)^-1; lower [N, HV, C, C] strictly lower triangular.
+
+    Joins blocks of 1, 2, 4, ... rows: the inverse of [[A, 0], [B, D]] is [[A', 0], [-D' B A', D']].
+    """
+    C = lower.shape[-1]
+    size = 1 << (C - 1).bit_length()
+    whole = np.zeros((*lower.shape[:2], size, size), lower.dtype)
+    whole[..., :C, :C] = lower
+    whole = _no_tiny(whole)
+    inverse = np.zeros_like(whole)
+    inverse[:] = np.eye(size)
+    s = 1
+    while s < size:
+        m = size // (2 * s)
+        i = np.arange(m)
+        shape = (*lower.shape[:2], m, 2, s, m, 2, s)
+        blocks, b = inverse.reshape(shape), whole.reshape(shape)[:, :, i, 1, :, i, 0]
+        new = blocks[:, :, i, 1, :, i, 1] @ (b @ blocks[:, :, i, 0, :, i, 0])
+        blocks[:, :, i, 1, :, i, 0] = _no_tiny(-new)
+        s *= 2
+    return inverse[..., :C, :C]
+
+
+def _no_tiny(x):
+    """x, with 0 for what is smaller than the cube root of the smallest normal number, as in `_exp`."""
+    return x * (np.abs(x) > np.cbrt(np.finfo(x.dtype).tiny))
 
 
 # --- segments: context parallelism ---
