@@ -31,8 +31,13 @@ class Progress:
 
 @dataclass(frozen=True)
 class Metric:
-    """One number of the result. `kind`: "exact" (identical everywhere), "float" (to a tolerance of `scale`), or
-    "error" (a rounding residue, compared with its bound only). `text` replaces the usual rendering."""
+    """One number of the result.
+
+    kind   "exact": identical everywhere; "float": two platforms agree to |a - b| <= tolerance * max(|a|, |b|, scale);
+           "error": a rounding residue, of which only |value| <= scale is promised
+    tolerance   1e-9 for float64 work, 1e-5 for float32 work
+    text   replaces the usual rendering
+    """
 
     key: str
     label: Text
@@ -41,13 +46,15 @@ class Metric:
     badge: str = "computed"
     kind: str = "exact"
     scale: float = 0.0
+    tolerance: float = 1e-9
     text: Text | str | None = None
 
     def to_json(self, lang: str) -> dict:
         value = plain(self.value)
         text = say(self.text, lang) if self.text is not None else quantity(value, self.unit)
         return {"key": self.key, "label": self.label.render(lang), "value": json_value(value), "unit": self.unit,
-                "badge": self.badge, "kind": self.kind, "scale": self.scale, "text": text}
+                "badge": self.badge, "kind": self.kind, "scale": self.scale,
+                "tolerance": self.tolerance, "text": text}
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,7 @@ class Column:
     kind: str = "exact"
     unit: str = ""
     scale: float = 0.0
+    tolerance: float = 1e-9
 
 
 @dataclass(frozen=True)
@@ -75,7 +83,7 @@ class Table:
         out = {
             "title": say(self.title, lang),
             "columns": [{"key": c.key, "label": c.label.render(lang), "kind": c.kind, "unit": c.unit,
-                         "scale": c.scale} for c in self.columns],
+                         "scale": c.scale, "tolerance": c.tolerance} for c in self.columns],
             "rows": [[say_all(json_value(cell), lang) for cell in row] for row in rows],
         }
         if self.title is not None:

@@ -1,0 +1,54 @@
+"""The browser computes what CPython computes: every tab, every preset, and a seeded sample of its parameter space."""
+
+import json
+
+import numpy as np
+import pytest
+
+import parity
+from k3core.lab.registry import experiment, slugs
+
+SAMPLES = {"http": 25, "file": 5}
+
+
+@pytest.fixture(scope="module", params=["http", "file"])
+def host(request, browser, roots):
+    """One page with one worker per way of opening the site; all runs of this module go through it."""
+    from conftest import Visit
+
+    visit = Visit(browser, {})
+    visit.page.goto(f"{roots[request.param]}/tabs/{slugs()[0]}.html")
+    visit.wait()
+    yield request.param, visit
+    visit.context.close()
+    assert not visit.complaints, visit.complaints
+
+
+def points(slug: str, count: int) -> list:
+    """Defaults, presets and `count` samples as (params, seed)."""
+    chosen = experiment(slug)
+    rng = np.random.default_rng([2607, chosen.tab])
+    sampled = [(parity.sample(chosen, rng), int(rng.integers(1000))) for _ in range(count)]
+    return [({}, 0), *((preset.params, preset.seed) for preset in chosen.presets), *sampled]
+
+
+@pytest.mark.parametrize("slug", slugs())
+def test_browser_equals_cpython(host, slug):
+    how, visit = host
+    for params, seed in points(slug, SAMPLES[how]):
+        found = parity.differences(parity.native(slug, params, seed), visit.compute(slug, params, seed))
+        assert not found, f"{slug} {params} seed {seed}: {found[:5]}"
+
+
+def test_comparison_notices_a_difference():
+    """The comparison itself can fail: one changed digit of each kind is found."""
+    text = parity.native("byte-cost", {})
+    reply = json.loads(text)
+    assert parity.differences(text, text) == []
+    changes = [("metrics", 0, "value", 1), ("metrics", 2, "value", 1e-6), ("checks", 0, "passed", -1)]
+    for part, index, key, change in changes:
+        other = json.loads(text)
+        other["result"][part][index][key] += change
+        assert parity.differences(text, json.dumps(other)), (part, index)
+    reply["result"]["tables"]["model_scale"]["rows"][0][2] += 1
+    assert parity.differences(text, json.dumps(reply))
