@@ -27,8 +27,9 @@ def compile_archives(jobs: dict, runtime_dir: Path, report) -> tuple[dict, str]:
         try:
             return _compile(jobs, route, identity, command, report), route
         except subprocess.CalledProcessError as error:
-            reason = (error.stderr.strip().splitlines() or ["no reason given"])[-1]
-            report(f"{route} could not compile: {reason}")
+            lines = error.stderr.splitlines()
+            reason = [line for line in lines if "Error" in line] or lines or ["no reason given"]
+            report(f"{route} could not compile: {reason[-1]}")
     report("found neither Python 3.14 nor Node 18 or newer: sources are not byte-compiled, "
            "so pages take about 2 s longer to start computing")
     return {name: compile_modules.repack(data, keep, compiled=False) for name, (data, keep) in jobs.items()}, "sources"
@@ -65,10 +66,13 @@ def node() -> str | None:
     return path if version and int(version[1]) >= 18 else None
 
 
-def in_node(node: str, runtime_dir: Path, folder: Path, script: Path, *arguments: str) -> list[str]:
-    """Command that runs a Python script in Pyodide under Node, with folder (and the wheels in it) as /work."""
+def in_node(node: str, runtime_dir: Path, folder: Path, script: Path, *arguments: str, lock: str = "") -> list[str]:
+    """Command that runs a Python script in Pyodide under Node, with folder as /work.
+
+    lock: text of a lock file whose wheels are in runtime_dir and are installed first.
+    """
     shutil.copy(script, folder)
-    (folder / "lock.json").write_text(json.dumps({"info": runtime.INFO, "packages": {}}))
+    (folder / "lock.json").write_text(lock or json.dumps({"info": runtime.INFO, "packages": {}}))
     return [node, str(NODE_RUNNER), str(runtime_dir.resolve()), str(folder), script.name, *arguments]
 
 

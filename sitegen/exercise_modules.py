@@ -23,7 +23,7 @@ IMPORTS = """
 
 
 def exercise_stdlib():
-    import csv, dataclasses, datetime, inspect, json, logging, statistics, traceback, warnings, zipfile
+    import ast, csv, dataclasses, datetime, inspect, json, logging, statistics, traceback, warnings, zipfile
 
     for statement in ["{}['a']", "import nothere", "import sys; sys.modulez", "x ===", "int('x')", "1 / 0", "lambda: (yield)"]:
         try:
@@ -40,7 +40,7 @@ def exercise_stdlib():
     datetime.datetime.strptime("2026-01-02", "%Y-%m-%d").strftime("%A")
     statistics.median([1, 2]), statistics.linear_regression([1, 2], [1, 2]), str(10 ** 4000), int("9" * 4000)
     logging.getLogger("x").warning("a log line of the exercise"), warnings.warn("a warning of the exercise")
-    b"\xef\xbb\xbfx".decode("utf-8-sig"), "x".encode("latin-1"), "{:,.3f}".format(1e9), f"{3.5!r:>10}"
+    ast.unparse(ast.parse("x = 1")), b"\xef\xbb\xbfx".decode("utf-8-sig"), "x".encode("latin-1"), "{:,.3f}".format(1e9), f"{3.5!r:>10}"
 
 
 def exercise_numpy():

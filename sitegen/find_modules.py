@@ -19,12 +19,13 @@ def main() -> None:
     node = compiler.node()
     if not node:
         sys.exit("this needs Node 18 or newer on the PATH")
-    runtime_dir = runtime.fetch(print)
     with tempfile.TemporaryDirectory(prefix="k3-modules-") as temporary:
         folder = Path(temporary)
-        pack.build_wheel(Path(bootstrap.ROOT), folder)
-        shutil.copy(runtime_dir / runtime.NUMPY_WHEEL, folder)
-        subprocess.run(compiler.in_node(node, runtime_dir, folder, Path(exercise_modules.__file__)), check=True)
+        whole = shutil.copytree(runtime.fetch(print), folder / "runtime")
+        wheel = pack.build_wheel(Path(bootstrap.ROOT), whole)
+        contents = {name: (whole / name).read_bytes() for name in [runtime.NUMPY_WHEEL, wheel.name]}
+        command = compiler.in_node(node, whole, folder, Path(exercise_modules.__file__), lock=pack.lock_file(contents))
+        subprocess.run(command, check=True)
         names = (folder / "modules.txt").read_text()
     pack.ALLOW_LIST.write_text(HEADER + names)
     print(f"wrote {len(names.splitlines())} modules to {pack.ALLOW_LIST}")

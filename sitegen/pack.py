@@ -68,8 +68,7 @@ def pack(project: Path, runtime_dir: Path, out: Path, report) -> Assets:
     version = wheel.name.split("-")[1]
     return Assets(
         files=tuple(_place(name, data, out) for name, data in contents.items()),
-        lock=lock_file({"numpy": (runtime.NUMPY, runtime.NUMPY_WHEEL, []), "k3core": (version, wheel.name, ["numpy"])},
-                       contents),
+        lock=lock_file({name: data for name, data in contents.items() if name.endswith(".whl")}),
         wheel=f"assets/{wheel.name}",
         versions={"pyodide": runtime.PYODIDE, "python": "3.14", "numpy": runtime.NUMPY, "k3core": version},
         route=route)
@@ -89,22 +88,23 @@ def build_wheel(project: Path, folder: Path) -> Path:
             os.environ["SOURCE_DATE_EPOCH"] = before
 
 
-def read_allow_list(path: Path = ALLOW_LIST) -> tuple[set[str], set[str]]:
+def read_allow_list() -> tuple[set[str], set[str]]:
     """Names of the modules to ship: of the standard library, of NumPy."""
-    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = ALLOW_LIST.read_text(encoding="utf-8").splitlines()
     names = {line for line in map(str.strip, lines) if line and not line.startswith("#")}
     numpy = {name for name in names if name.split(".")[0] == "numpy"}
     return names - numpy, numpy
 
 
-def lock_file(packages: dict, contents: dict[str, bytes]) -> str:
-    """Text of Pyodide's lock file. packages: name -> (version, file name, names of the packages it needs)."""
-    specs = {
-        name: PackageSpec(name=name, version=version, file_name=file_name, install_dir="site", imports=[name],
-                          depends=depends, sha256=hashlib.sha256(contents[file_name]).hexdigest())
-        for name, (version, file_name, depends) in packages.items()}
-    lock = PyodideLockSpec(info=InfoSpec(**runtime.INFO), packages=specs)
-    lock.check_wheel_filenames()
+def lock_file(contents: dict[str, bytes]) -> str:
+    """Text of Pyodide's lock file for these wheels: file name -> bytes. All but NumPy need NumPy."""
+    packages = {}
+    for file_name, data in sorted(contents.items()):
+        name, version = file_name.split("-")[:2]
+        packages[name] = PackageSpec(
+            name=name, version=version, file_name=file_name, install_dir="site", imports=[name],
+            depends=[] if name == "numpy" else ["numpy"], sha256=hashlib.sha256(data).hexdigest())
+    lock = PyodideLockSpec(info=InfoSpec(**runtime.INFO), packages=packages)
     return json.dumps(lock.to_dict(), sort_keys=True)
 
 

@@ -1,20 +1,26 @@
 // node run_in_node.mjs RUNTIME FOLDER SCRIPT [ARGUMENT...]: run a Python script in Pyodide.
-// RUNTIME holds Pyodide's files and NumPy's wheel; FOLDER is seen by the script as /work.
-import { readFileSync, readdirSync } from "node:fs";
+// RUNTIME holds Pyodide's files and the wheels of FOLDER/lock.json, which are installed; the script sees FOLDER as /work.
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-const [runtime, folder, script, ...args] = process.argv.slice(2);
-const { loadPyodide } = await import(pathToFileURL(join(runtime, "pyodide.mjs")).href);
-const pyodide = await loadPyodide({
-  indexURL: runtime + "/",
-  packageBaseUrl: runtime + "/",
-  lockFileContents: JSON.parse(readFileSync(join(folder, "lock.json"), "utf8")),
-  env: { PYTHONHASHSEED: "0" },
-});
-pyodide.mountNodeFS("/work", folder);
-for (const name of readdirSync(folder).filter((name) => name.endsWith(".whl")).sort()) {
-  await pyodide.loadPackage(join(folder, name), { messageCallback: () => {} });
+async function main(runtime, folder, script, ...args) {
+  const lock = JSON.parse(readFileSync(join(folder, "lock.json"), "utf8"));
+  const { loadPyodide } = await import(pathToFileURL(join(runtime, "pyodide.mjs")).href);
+  const pyodide = await loadPyodide({
+    indexURL: runtime + "/",
+    packageBaseUrl: runtime + "/",
+    lockFileContents: lock,
+    packages: Object.keys(lock.packages),
+    env: { PYTHONHASHSEED: "0" },
+  });
+  pyodide.mountNodeFS("/work", folder);
+  pyodide.globals.set("argv", pyodide.toPy(["/work/" + script, ...args]));
+  pyodide.runPython("import sys; sys.argv = argv");
+  pyodide.runPython(readFileSync(join(folder, script), "utf8"), { filename: "/work/" + script });
 }
-pyodide.globals.set("argv", pyodide.toPy(["/work/" + script, ...args]));
-pyodide.runPython("import runpy, sys; sys.argv = argv; runpy.run_path(argv[0], run_name='__main__')");
+
+main(...process.argv.slice(2)).catch((error) => {
+  console.error(error.message); // left to itself, Node would print Pyodide's source as well
+  process.exit(1);
+});
