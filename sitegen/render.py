@@ -102,7 +102,7 @@ class Tab:
         }
 
     def _picture(self, scene: dict, narrow: bool, lang: str) -> dict:
-        return self.experiment.picture(self.result, scene["name"], scene["poster"], narrow).to_json(lang)
+        return self.experiment.picture(self.result, scene["name"], scene["poster"], lang, narrow).to_json(lang)
 
 
 class Pages:

@@ -236,7 +236,7 @@ class Experiment:
 
     name      what the list of tabs calls it, two words; `title` is the heading of its page
     function  (SimpleNamespace of parsed parameters, seed) -> Result, or a generator of Progress that returns it
-    draw      scene name -> function (result, scene, frame, narrow) -> Picture; `narrow` is a 340 px wide drawing
+    draw      scene name -> function (result, scene, frame, lang, narrow) -> Picture; `narrow` is a 340 px wide drawing
     code      the functions whose source the page shows, the most telling one first
     """
 
@@ -264,12 +264,12 @@ class Experiment:
             last = step
         return last
 
-    def picture(self, result: Result, scene: str, frame: int, narrow: bool = False) -> Picture:
-        """Frame `frame` (0-based) of a scene. Raises ValueError where there is no such scene or frame."""
+    def picture(self, result: Result, scene: str, frame: int, lang: str, narrow: bool = False) -> Picture:
+        """Frame `frame` (0-based) of a scene, its words in `lang`. Raises ValueError where there is no such scene or frame."""
         found = result.scene(scene)
         if not 0 <= frame < found.frames:
             raise ValueError(f"frame is {frame}; {scene} has frames 0 to {found.frames - 1}")
-        return self.draw[scene](result, found, frame, narrow)
+        return self.draw[scene](result, found, frame, lang, narrow)
 
     def preset(self, name: str) -> Preset:
         """The preset called `name`. Raises ValueError."""

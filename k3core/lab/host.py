@@ -54,18 +54,19 @@ class Host:
 
     def _frame(self, request: dict) -> dict:
         result = self._result_for(request)
-        picture = experiment(request["slug"]).picture(result, request["scene"], request["index"], request["narrow"])
+        picture = experiment(request["slug"]).picture(result, request["scene"], request["index"], request["lang"],
+                                                        request["narrow"])
         return {"state": "frame", "scene": request["scene"], "index": request["index"],
                 "picture": picture.to_json(request["lang"])}
 
     def _pictures(self, result: Result) -> dict:
         """The frame of each scene that the page is showing, or the last one where the scene became shorter."""
-        pictures = {}
+        pictures, lang = {}, self.request["lang"]
         for scene in result.scenes:
             index = self.request.get("frames", {}).get(scene.name, scene.poster)
             index = min(max(0, index), scene.frames - 1)
-            picture = experiment(result.slug).picture(result, scene.name, index, self.request.get("narrow", False))
-            pictures[scene.name] = {"index": index} | picture.to_json(self.request["lang"])
+            picture = experiment(result.slug).picture(result, scene.name, index, lang, self.request.get("narrow", False))
+            pictures[scene.name] = {"index": index} | picture.to_json(lang)
         return pictures
 
     def _result_for(self, request: dict) -> Result:
