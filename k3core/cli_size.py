@@ -5,39 +5,61 @@ import math
 from pathlib import Path
 
 from . import models
-from .sizing import GROUPINGS, KV_DTYPES, MODES, STATE_DTYPES, Settings, size
+from .sizing import GROUPINGS, KV_DTYPES, LARGEST, MODES, STATE_DTYPES, Settings, size
 
 GIB = 2**30
 
 
 def add_parser(subparsers) -> None:
-    """Add the `size` command to an argparse subparsers object. Values are checked in `run`, not by argparse."""
+    """Add the `size` command to an argparse subparsers object. Values are checked in `run`, not by
+    argparse."""
     parser = subparsers.add_parser(
-        "size", help="bytes, block size and capacity of a model's cache",
-        description="How many bytes a model's cache takes, which block size an engine chooses, how many requests fit. "
-                    "All figures are per tensor-parallel rank.")
-    parser.add_argument("model", metavar="MODEL|config.json",
-                        help=f"a preset ({', '.join(models.names())}) or a model's config.json")
+        "size",
+        help="bytes, block size and capacity of a model's cache",
+        description="How many bytes a model's cache takes, which block size an engine chooses, how many "
+        "requests fit. All figures are per tensor-parallel rank.",
+    )
+    parser.add_argument(
+        "model",
+        metavar="MODEL|config.json",
+        help=f"a preset ({', '.join(models.names())}) or a model's config.json",
+    )
     parser.add_argument("--tp", metavar="N", help="tensor-parallel ranks (1)")
     parser.add_argument("--kv-dtype", metavar="|".join(KV_DTYPES), help="attention rows (bf16)")
-    parser.add_argument("--state-dtype", metavar="|".join(STATE_DTYPES), help="recurrent state (the model's, else fp32)")
-    parser.add_argument("--conv-dtype", metavar="|".join(STATE_DTYPES), help="short-convolution window (bf16)")
+    parser.add_argument(
+        "--state-dtype", metavar="|".join(STATE_DTYPES), help="recurrent state (the model's, else fp32)"
+    )
+    parser.add_argument(
+        "--conv-dtype", metavar="|".join(STATE_DTYPES), help="short-convolution window (bf16)"
+    )
     parser.add_argument("--drafts", metavar="N", help="draft tokens per step (0)")
     parser.add_argument("--align", metavar="N", help="tokens a block is a multiple of (64 for MLA, else 16)")
-    parser.add_argument("--mode", metavar="|".join(MODES), help="when states are kept for prefix reuse (align)")
+    parser.add_argument(
+        "--mode", metavar="|".join(MODES), help="when states are kept for prefix reuse (align)"
+    )
     parser.add_argument("--grouping", metavar="|".join(GROUPINGS), help="rule for layers per group (default)")
     parser.add_argument("--max-model-len", metavar="N", help="tokens of the longest request (the model's)")
     parser.add_argument("--memory-gib", metavar="X", help="memory for the cache on one rank")
     parser.add_argument("--num-blocks", metavar="N", help="blocks in the pool, instead of --memory-gib")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(command=_command)
+
+
+def _command(args) -> tuple[dict, list[str]]:
+    answer = run(args)
+    return answer, render(answer).split("\n")
 
 
 def run(args) -> dict:
     """The answer for parsed arguments, as `sizing.size` gives it plus "log_lines". Raises ValueError."""
     model = read_model(args.model)
-    integers = {name: _integer(name, getattr(args, name))
-                for name in ("tp", "drafts", "align", "max_model_len", "num_blocks")}
-    texts = {name: getattr(args, name) for name in ("kv_dtype", "state_dtype", "conv_dtype", "mode", "grouping")}
+    integers = {
+        name: _integer(name, getattr(args, name))
+        for name in ("tp", "drafts", "align", "max_model_len", "num_blocks")
+    }
+    texts = {
+        name: getattr(args, name) for name in ("kv_dtype", "state_dtype", "conv_dtype", "mode", "grouping")
+    }
     given = {name: value for name, value in {**integers, **texts}.items() if value is not None}
     if args.memory_gib is not None:
         given["memory_bytes"] = _gib(args.memory_gib)
@@ -55,7 +77,9 @@ def read_model(name: str) -> models.Model:
         path = path / "config.json" if path.is_dir() else path
         config = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ValueError(f"model {name!r} is neither a file nor a preset ({', '.join(models.names())})") from None
+        raise ValueError(
+            f"model {name!r} is neither a file nor a preset ({', '.join(models.names())})"
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"cannot read {name}: {error}") from None
     except (ValueError, RecursionError) as error:
@@ -67,30 +91,31 @@ def log_lines(answer: dict) -> list[str]:
     """The lines in which vLLM would log this layout and capacity at start."""
     lines = []
     if answer["checkpoint_bytes"] and answer["block_size"]:
-        lines += [f"Setting attention block size to {answer['block_size']} tokens to ensure that attention page size "
-                  "is >= mamba page size.",
-                  f"Padding mamba page size by {answer['padding_percent']:.2f}% to ensure that mamba page size and "
-                  "attention page size are exactly equal."]
+        block, percent = answer["block_size"], answer["padding_percent"]
+        lines += [f"Setting attention block size to {block} tokens to ensure that attention page size is >= "
+                  "mamba page size.",
+                  f"Padding mamba page size by {percent:.2f}% to ensure that mamba page size and attention "
+                  "page size are exactly equal."]
     by_kind: dict[str, list[int]] = {}
     for group in answer["groups"]:
         by_kind.setdefault(group["kind"], []).append(group["layers"])
     for layers in by_kind.values() if answer["padding_layers"] else ():
         padding = len(layers) * answer["group_size"] - sum(layers)
         if padding:
-            lines.append(f"Add {padding} padding layers, may waste at most {100 * padding / sum(layers):.2f}% KV cache "
-                         "memory")
+            percent = 100 * padding / sum(layers)
+            lines.append(f"Add {padding} padding layers, may waste at most {percent:.2f}% KV cache memory")
     if answer["reported_tokens"] is not None:
+        tokens, times = answer["settings"]["max_model_len"], answer["max_concurrency"]
         lines += [f"GPU KV cache size: {answer['reported_tokens']:,} tokens",
-                  f"Maximum concurrency for {answer['settings']['max_model_len']:,} tokens per request: "
-                  f"{answer['max_concurrency']:.2f}x"]
+                  f"Maximum concurrency for {tokens:,} tokens per request: {times:.2f}x"]
     return lines
 
 
 def render(answer: dict) -> str:
     """The answer as plain text for a terminal."""
     settings = answer["settings"]
-    lines = [f"{answer['title']}, TP {settings['tp']}, KV {settings['kv_dtype']}, state {settings['state_dtype']}, "
-             f"mode {settings['mode']}, drafts {settings['drafts']} (per rank)"]
+    lines = [f"{answer['title']}, TP {settings['tp']}, KV {settings['kv_dtype']}, state "
+             f"{settings['state_dtype']}, mode {settings['mode']}, drafts {settings['drafts']} (per rank)"]
     if answer["note"]:
         lines.append(answer["note"])
     for heading, keys in SECTIONS.items():
@@ -103,13 +128,32 @@ def render(answer: dict) -> str:
 
 
 SECTIONS = {
-    "Bytes": ("bytes_per_token", "window_bytes_per_sequence", "state_bytes_per_sequence", "conv_bytes_per_sequence",
-              "checkpoint_bytes", "slot_bytes", "token_equivalent", "record_bytes_per_sequence"),
+    "Bytes": (
+        "bytes_per_token",
+        "window_bytes_per_sequence",
+        "state_bytes_per_sequence",
+        "conv_bytes_per_sequence",
+        "checkpoint_bytes",
+        "slot_bytes",
+        "token_equivalent",
+        "record_bytes_per_sequence",
+    ),
     "Layout": ("block_size", "page_bytes", "padding_percent", "groups", "padding_layers", "block_bytes"),
-    "One request": ("slots_per_request", "blocks_per_request", "blocks_per_request_replay",
-                    "blocks_per_request_by_mode"),
-    "Pool": ("num_blocks", "max_concurrency", "max_concurrency_replay", "reported_tokens", "reported_tokens_before",
-             "reported_tokens_at", "limit"),
+    "One request": (
+        "slots_per_request",
+        "blocks_per_request",
+        "blocks_per_request_replay",
+        "blocks_per_request_by_mode",
+    ),
+    "Pool": (
+        "num_blocks",
+        "max_concurrency",
+        "max_concurrency_replay",
+        "reported_tokens",
+        "reported_tokens_before",
+        "reported_tokens_at",
+        "limit",
+    ),
     "Policy": ("policy",),
 }
 
@@ -145,6 +189,6 @@ def _gib(text: str) -> int:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not 0 < value < math.inf:
-        raise ValueError(f"--memory-gib is {text!r}; it must be a positive number of GiB")
+    if not 1 / GIB <= value <= LARGEST / GIB:
+        raise ValueError(f"--memory-gib is {text!r}; it must be a number of GiB, at most 2**23")
     return int(value * GIB)

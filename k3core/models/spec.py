@@ -32,10 +32,14 @@ class Recurrent:
 
 @dataclass(frozen=True)
 class Latent:
-    """Multi-head latent attention: one row per token, shared by all heads and so not split over TP ranks."""
+    """Multi-head latent attention: one row per token, shared by all heads and so not split over TP ranks.
+
+    index_dim: width of the sparse-attention indexer's key kept beside each row, 0 without indexer.
+    """
 
     kv_lora_rank: int
     rope_dim: int
+    index_dim: int = 0
     kind: str = "mla"
 
     @property
@@ -45,7 +49,10 @@ class Latent:
 
 @dataclass(frozen=True)
 class Attention:
-    """Grouped-query attention: K and V per token and KV head. window: None, or the tokens a layer looks back."""
+    """Grouped-query attention: K and V per token and KV head.
+
+    window: tokens a sliding-window layer looks back, None for a layer that sees all.
+    """
 
     kv_heads: int
     head_dim: int

@@ -2,14 +2,28 @@
 
 from fractions import Fraction
 
-from ..models import Attention, Compressed, Model, Recurrent
-from .bytes import (ELEMENT_BYTES, RECOVER_RECORD, REPLAY_RECORD, attention_row_bytes, compressed_row_bytes,
-                    conv_state_bytes, index_row_bytes, latent_row_bytes, record_bytes, recurrent_state_bytes)
+from ..models import Attention, Compressed, Latent, Model, Recurrent
+from .bytes import (
+    ELEMENT_BYTES,
+    RECOVER_RECORD,
+    REPLAY_RECORD,
+    attention_row_bytes,
+    compressed_row_bytes,
+    conv_state_bytes,
+    index_row_bytes,
+    latent_row_bytes,
+    record_bytes,
+    recurrent_state_bytes,
+)
 from .settings import Settings
 
 
 class Derivation:
-    """Steps in order, each {name, formula, values, result}. `name` is the answer's key where there is one."""
+    """Steps in order, each {name, formula, values, result}. `name` is the answer's key where there is one.
+
+    A formula is arithmetic over its values (with ceil, floor, round, min, max, sum, lcm), so that a reader
+    can redo it.
+    """
 
     def __init__(self):
         self.steps: list[dict] = []
@@ -24,7 +38,7 @@ class Derivation:
         values = {}
         for kind, layers, size in terms:
             values |= {f"layers_{kind}": layers, f"bytes_{kind}": plain(size)}
-        formula = " + ".join(f"layers_{kind} * bytes_{kind}" for kind, _, _ in terms) or "no such layers"
+        formula = " + ".join(f"layers_{kind} * bytes_{kind}" for kind, _, _ in terms) or "0"
         return self.add(name, formula, plain(sum(layers * size for _, layers, size in terms)), **values)
 
 
@@ -33,95 +47,124 @@ def plain(number: int | Fraction) -> int | float:
     return int(number) if Fraction(number).denominator == 1 else float(number)
 
 
-def kinds(caches: list) -> list[tuple[str, object, int]]:
-    """(label, specification, layers) of each distinct specification; the label is its kind, numbered if needed."""
+def byte_answers(model: Model, settings: Settings, steps: Derivation) -> dict:
+    """What a token and a sequence cost, per rank."""
+    attention, recurrent = _kinds(model.attention), _kinds(model.recurrent)
+    growing = [kind for kind in attention if kind[1].kind != "sliding"]
+    answer = {
+        "bytes_per_token": steps.total("bytes_per_token", _terms(growing, _per_token, settings, steps)),
+        "window_bytes_per_sequence": steps.total(
+            "window_bytes_per_sequence", _terms(attention, _window, settings, steps)
+        ),
+        "state_bytes_per_sequence": steps.total(
+            "state_bytes_per_sequence", _terms(recurrent, _state, settings, steps)
+        ),
+        "conv_bytes_per_sequence": steps.total(
+            "conv_bytes_per_sequence", _terms(recurrent, _conv, settings, steps)
+        ),
+    }
+    state, conv = answer["state_bytes_per_sequence"], answer["conv_bytes_per_sequence"]
+    bare = sum(conv_state_bytes(cache, settings.tp, settings.conv_dtype) for cache in model.recurrent)
+    checkpoint = steps.add("checkpoint_bytes", "state_bytes + conv_bytes_without_drafts", state + bare,
+                           state_bytes=state, conv_bytes_without_drafts=bare)
+    slot = steps.add("slot_bytes", "state_bytes + conv_bytes", state + conv, state_bytes=state,
+                     conv_bytes=conv)
+    record = steps.total("record_bytes_per_token", _terms(recurrent, _record, settings, steps))
+    records = steps.add("record_bytes_per_sequence", "(1 + drafts) * record_bytes_per_token",
+                        (1 + settings.drafts) * record, drafts=settings.drafts, record_bytes_per_token=record)
+    equivalent = _token_equivalent(checkpoint, answer["bytes_per_token"], steps)
+    return answer | {"checkpoint_bytes": checkpoint, "slot_bytes": slot, "token_equivalent": equivalent,
+                     "record_bytes_per_sequence": records}
+
+
+def _kinds(caches: list) -> list[tuple[str, object, int]]:
+    """(label, specification, layers) of each distinct specification; the label is its kind."""
     counts: dict = {}
     for cache in caches:
         counts[cache] = counts.get(cache, 0) + 1
-    labels: list[str] = []
-    for cache in counts:
+    kinds, seen = [], {}
+    for cache, count in counts.items():
         label = f"{cache.kind}_{cache.ratio}" if isinstance(cache, Compressed) else cache.kind
-        labels.append(f"{label}_{labels.count(label) + 1}" if label in labels else label)
-    return [(label, cache, count) for label, (cache, count) in zip(labels, counts.items(), strict=True)]
+        seen[label] = seen.get(label, 0) + 1
+        kinds.append((label if seen[label] == 1 else f"{label}_no{seen[label]}", cache, count))
+    return kinds
 
 
-def byte_answers(model: Model, settings: Settings, steps: Derivation) -> dict:
-    """What a token and a sequence cost, per rank."""
-    attention, recurrent = kinds(model.attention), kinds(model.recurrent)
-    per_token = steps.total("bytes_per_token", [
-        (label, count, _per_token(label, cache, settings, steps)) for label, cache, count in attention
-        if cache.kind != "sliding"])
-    window = _window(attention, settings, steps)
-    state = steps.total("state_bytes_per_sequence", [
-        (label, count, _state(label, cache, settings, steps)) for label, cache, count in recurrent])
-    conv = steps.total("conv_bytes_per_sequence", [
-        (label, count, _conv(label, cache, settings, steps)) for label, cache, count in recurrent])
-    bare = sum(conv_state_bytes(cache, settings.tp, settings.conv_dtype) for cache in model.recurrent)
-    checkpoint = steps.add("checkpoint_bytes", "state_bytes + conv_bytes without draft columns", state + bare,
-                           state_bytes=state, conv_bytes=bare)
-    slot = steps.add("slot_bytes", "state_bytes + conv_bytes with draft columns", state + conv, state_bytes=state,
-                     conv_bytes=conv)
-    records = steps.total("record_bytes_per_token", [
-        (label, count, record_bytes(cache, RECOVER_RECORD if cache.kind == "kda" else REPLAY_RECORD, settings.tp))
-        for label, cache, count in recurrent])
-    window_records = steps.add("record_bytes_per_sequence", "(1 + drafts) * record_bytes_per_token",
-                               (1 + settings.drafts) * records, drafts=settings.drafts, record_bytes_per_token=records)
-    return {"bytes_per_token": per_token, "window_bytes_per_sequence": window, "state_bytes_per_sequence": state,
-            "conv_bytes_per_sequence": conv, "checkpoint_bytes": checkpoint, "slot_bytes": slot,
-            "token_equivalent": _token_equivalent(checkpoint, per_token, steps),
-            "record_bytes_per_sequence": window_records}
-
-
-def _token_equivalent(checkpoint: int, per_token: int | float, steps: Derivation) -> int | None:
-    if not checkpoint or not per_token:
-        return None
-    return steps.add("token_equivalent", "round(checkpoint_bytes / bytes_per_token)",
-                     int(Fraction(checkpoint) / Fraction(per_token) + Fraction(1, 2)), checkpoint_bytes=checkpoint,
-                     bytes_per_token=per_token)
+def _terms(kinds: list, of, settings: Settings, steps: Derivation) -> list[tuple[str, int, int | Fraction]]:
+    """The terms of a total: of(label, specification, settings, steps) bytes per layer, left out where 0."""
+    sizes = [(label, count, of(label, cache, settings, steps)) for label, cache, count in kinds]
+    return [term for term in sizes if term[2]]
 
 
 def _per_token(label: str, cache, settings: Settings, steps: Derivation) -> int | Fraction:
     """Bytes a token adds to one layer that keeps every token."""
     name, dtype = f"{label}_bytes_per_token", settings.kv_dtype
     if isinstance(cache, Compressed):
-        row, index = compressed_row_bytes(cache, dtype), index_row_bytes(cache)
         if not cache.ratio:
             return 0
+        row, index = compressed_row_bytes(cache, dtype), index_row_bytes(cache.index_dim)
         size = Fraction(row + index, cache.ratio)
-        steps.add(name, "(row_bytes + indexer_bytes) / ratio", plain(size), row_bytes=row, indexer_bytes=index,
-                  ratio=cache.ratio)
+        steps.add(name, "(row_bytes + indexer_bytes) / ratio", plain(size), row_bytes=row,
+                  indexer_bytes=index, ratio=cache.ratio)
         return size
     if isinstance(cache, Attention):
-        return steps.add(name, "2 * max(1, kv_heads / tp) * head_dim * element_bytes",
-                         attention_row_bytes(cache, settings.tp, dtype), kv_heads=cache.kv_heads, tp=settings.tp,
-                         head_dim=cache.head_dim, element_bytes=ELEMENT_BYTES[dtype])
-    size, fields = latent_row_bytes(cache, dtype), {"kv_lora_rank": cache.kv_lora_rank, "rope_dim": cache.rope_dim}
+        return _kv_row(name, cache, settings, steps)
+    values = {"kv_lora_rank": cache.kv_lora_rank, "rope_dim": cache.rope_dim}
     if dtype == "fp8_ds_mla":
-        return steps.add(name, "kv_lora_rank + 4 * kv_lora_rank / 128 + 2 * rope_dim", size, **fields)
-    return steps.add(name, "(kv_lora_rank + rope_dim) * element_bytes", size, **fields,
-                     element_bytes=ELEMENT_BYTES[dtype])
+        formula = "kv_lora_rank + 4 * kv_lora_rank / 128 + 2 * rope_dim"
+    else:
+        formula = "(kv_lora_rank + rope_dim) * element_bytes"
+        values["element_bytes"] = ELEMENT_BYTES[dtype]
+    if cache.index_dim:
+        formula += " + indexer_bytes"
+        values["indexer_bytes"] = index_row_bytes(cache.index_dim)
+    return steps.add(name, formula, latent_row_bytes(cache, dtype), **values)
 
 
-def _window(attention: list, settings: Settings, steps: Derivation) -> int:
-    """Bytes of all sliding windows of a sequence."""
-    terms = []
-    for label, cache, count in attention:
-        if isinstance(cache, Compressed):
-            terms.append((label, count, cache.window * compressed_row_bytes(cache, settings.kv_dtype)))
-        elif isinstance(cache, Attention) and cache.window is not None:
-            terms.append((label, count, cache.window * attention_row_bytes(cache, settings.tp, settings.kv_dtype)))
-    return steps.total("window_bytes_per_sequence", terms) if terms else 0
+def _kv_row(name: str, cache: Attention, settings: Settings, steps: Derivation) -> int:
+    return steps.add(name, "2 * max(1, kv_heads / tp) * head_dim * element_bytes",
+                     attention_row_bytes(cache, settings.tp, settings.kv_dtype), kv_heads=cache.kv_heads,
+                     tp=settings.tp, head_dim=cache.head_dim, element_bytes=ELEMENT_BYTES[settings.kv_dtype])
+
+
+def _window(label: str, cache, settings: Settings, steps: Derivation) -> int:
+    """Bytes of one layer's full sliding window."""
+    if isinstance(cache, Latent) or cache.window is None:
+        return 0
+    if isinstance(cache, Compressed):
+        row = compressed_row_bytes(cache, settings.kv_dtype)
+    else:
+        row = _kv_row(f"{label}_row_bytes", cache, settings, steps)
+    return steps.add(f"{label}_window_bytes", "window * row_bytes", cache.window * row, window=cache.window,
+                     row_bytes=row)
 
 
 def _state(label: str, cache: Recurrent, settings: Settings, steps: Derivation) -> int:
     return steps.add(f"{label}_state_bytes", "heads / tp * dk * dv * element_bytes",
                      recurrent_state_bytes(cache, settings.tp, settings.state_dtype), heads=cache.heads,
-                     tp=settings.tp, dk=cache.dk, dv=cache.dv, element_bytes=ELEMENT_BYTES[settings.state_dtype])
+                     tp=settings.tp, dk=cache.dk, dv=cache.dv,
+                     element_bytes=ELEMENT_BYTES[settings.state_dtype])
 
 
 def _conv(label: str, cache: Recurrent, settings: Settings, steps: Derivation) -> int:
-    return steps.add(f"{label}_conv_bytes",
-                     "(conv_kernel - 1 + drafts) * (2 * key_heads * dk + heads * dv) / tp * element_bytes",
-                     conv_state_bytes(cache, settings.tp, settings.conv_dtype, settings.drafts),
-                     conv_kernel=cache.conv_kernel, drafts=settings.drafts, key_heads=cache.key_heads, dk=cache.dk,
-                     heads=cache.heads, dv=cache.dv, tp=settings.tp, element_bytes=ELEMENT_BYTES[settings.conv_dtype])
+    return steps.add(
+        f"{label}_conv_bytes",
+        "(conv_kernel - 1 + drafts) * (2 * max(1, key_heads / tp) * dk + heads / tp * dv) * element_bytes",
+        conv_state_bytes(cache, settings.tp, settings.conv_dtype, settings.drafts),
+        conv_kernel=cache.conv_kernel, drafts=settings.drafts, key_heads=cache.key_heads, dk=cache.dk,
+        heads=cache.heads, dv=cache.dv,
+        tp=settings.tp, element_bytes=ELEMENT_BYTES[settings.conv_dtype])
+
+
+def _record(label: str, cache: Recurrent, settings: Settings, steps: Derivation) -> int:
+    """Bytes of one replay record: the layout an engine uses for this kind of layer."""
+    return record_bytes(cache, RECOVER_RECORD if cache.kind == "kda" else REPLAY_RECORD, settings.tp)
+
+
+def _token_equivalent(checkpoint: int, per_token: int | float, steps: Derivation) -> int | None:
+    """Tokens whose attention rows weigh as much as one checkpoint."""
+    if not checkpoint or not per_token:
+        return None
+    return steps.add("token_equivalent", "floor(checkpoint_bytes / bytes_per_token + 1 / 2)",
+                     int(Fraction(checkpoint) / Fraction(per_token) + Fraction(1, 2)),
+                     checkpoint_bytes=checkpoint, bytes_per_token=per_token)

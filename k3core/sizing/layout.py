@@ -3,11 +3,11 @@
 After vLLM's hybrid cache: vllm/platforms/interface.py (block size), v1/core/kv_cache_utils.py (groups).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import lcm
 
 from ..models import Attention, Cache, Compressed, Latent, Model, Recurrent
-from .bytes import attention_row_bytes, conv_state_bytes, latent_row_bytes, recurrent_state_bytes
+from .bytes import attention_row_bytes, ceil_div, conv_state_bytes, latent_row_bytes, recurrent_state_bytes
 from .groups import Group, blocks_per_request, choose_group_size, share_out
 from .packed import packed_groups
 from .settings import Settings
@@ -18,8 +18,9 @@ class Layout:
     """How the pool is cut: num_blocks blocks, each one page in each of `group_size` tensors.
 
     token_bytes, state_bytes: one attention row and one state slot (0 if there is none), per layer and rank.
-    page_bytes: what each takes in the pool, per layer. block_bytes: a whole block. group_bytes: what each group uses
-    of a block where layers have pages of different sizes, else empty.
+    page_bytes: what each takes in the pool, per layer. block_bytes: a whole block. layers: layers of each
+    kind before grouping. group_bytes: what each group uses of a block where layers have pages of different
+    sizes, else empty. chunk: see unified_block.
     """
 
     block_size: int | None
@@ -29,8 +30,10 @@ class Layout:
     block_bytes: int
     group_size: int
     groups: tuple[Group, ...]
+    layers: tuple[int, ...]
     padding_layers: int = 0
     group_bytes: tuple[int, ...] = ()
+    chunk: int = 1
 
     @property
     def padding_percent(self) -> float:
@@ -43,33 +46,40 @@ class Layout:
 
 
 def make_layout(model: Model, settings: Settings) -> Layout:
-    """The layout of a model's pool; `settings` must be resolved. Raises ValueError if pages cannot be made equal."""
+    """The layout of a model's pool; `settings` must be resolved.
+
+    Raises ValueError if the layers' pages cannot be made equal.
+    """
     if any(isinstance(cache, Compressed) for cache in model.layers):
-        return _packed(model, settings)
+        groups, sizes, token = packed_groups(model, settings)
+        return Layout(groups[0].block_size, token, 0, sizes[0], max(sizes), len(groups[0].layers), groups,
+                      (len(groups[0].layers),), group_bytes=tuple(sizes))
     rows = {cache: row_bytes(cache, settings) for cache in model.attention}
     token = max(rows.values(), default=0)
     state = max((slot_bytes(cache, settings) for cache in model.recurrent), default=0)
-    block = unified_block(state, token, settings, chunk=lcm(*(cache.chunk for cache in model.recurrent)))
+    chunk = lcm(*(cache.chunk for cache in model.recurrent))
+    block = unified_block(state, token, settings, chunk)
     page = block * token if token else state
-    buckets = _buckets(model)
     whole = [Group(cache.kind, layers, page // rows[cache] if cache in rows else block, _window(cache),
-                   isinstance(cache, Recurrent)) for cache, layers in buckets.items()]
+                   isinstance(cache, Recurrent)) for cache, layers in _buckets(model).items()]
     if not state and not any(group.window for group in whole):
         return _single_group(model, block, page, rows)
     _check_pages(page, rows)
-    size = choose_group_size([len(group.layers) for group in whole], settings.grouping,
+    counts = tuple(len(group.layers) for group in whole)
+    size = choose_group_size(counts, settings.grouping,
                              lambda size: _pages_per_request(whole, size, settings))
-    groups = tuple(Group(group.kind, layers, group.block_size, group.window, group.recurrent)
+    groups = tuple(replace(group, layers=layers)
                    for group in whole for layers in share_out(group.layers, size))
-    padding = sum(size - len(group.layers) for group in groups)
-    return Layout(block, token, state, page, page * size, size, groups, padding)
+    return Layout(block, token, state, page, page * size, size, groups, counts,
+                  size * len(groups) - sum(counts), chunk=chunk)
 
 
 def unified_block(state: int, token: int, settings: Settings, chunk: int = 64) -> int | None:
     """Tokens per block so that a page of attention rows holds one recurrent state.
 
-    state, token: bytes of a state slot and of an attention row, per layer and rank, 0 if there is none. chunk: tokens
-    a prefill kernel takes at once, which a state at every block (mode all) must fall on. None without attention.
+    state, token: bytes of a state slot and of an attention row, per layer and rank, 0 if there is none.
+    chunk: tokens a prefill kernel takes at once, which a state at every block (mode all) must fall on. None
+    without attention.
     """
     if not token:
         return None
@@ -77,8 +87,8 @@ def unified_block(state: int, token: int, settings: Settings, chunk: int = 64) -
         return settings.align
     if settings.mode == "all":
         step = lcm(chunk, settings.align)
-        return step * -(-(-(-state // token)) // step)
-    return settings.align * -(-state // (settings.align * token))
+        return step * ceil_div(ceil_div(state, token), step)
+    return settings.align * ceil_div(state, settings.align * token)
 
 
 def slot_bytes(layer: Recurrent, settings: Settings) -> int:
@@ -121,19 +131,13 @@ def _single_group(model: Model, block: int, page: int, rows: dict) -> Layout:
     kind = "+".join(dict.fromkeys(cache.kind for cache in rows))
     size = sum(block * rows[cache] for cache in model.attention)
     return Layout(block, max(rows.values()), 0, page, size, len(layers), (Group(kind, layers, block),),
-                  group_bytes=(size,))
+                  (len(layers),), group_bytes=(size,))
 
 
 def _pages_per_request(whole: list[Group], size: int, settings: Settings) -> int:
     """Pages a request of max_model_len takes if groups have `size` layers: `whole` are the uncut groups."""
     if settings.max_model_len is None:
-        raise ValueError("grouping 'memory' weighs a request of max_model_len tokens, which the model's config does "
-                         "not name; give max_model_len")
-    return size * sum(len(share_out(group.layers, size)) * blocks_per_request(group, settings.max_model_len, settings)
-                      for group in whole)
-
-
-def _packed(model: Model, settings: Settings) -> Layout:
-    groups, sizes, token = packed_groups(model, settings)
-    main = groups[0]
-    return Layout(main.block_size, token, 0, sizes[0], max(sizes), len(main.layers), groups, group_bytes=tuple(sizes))
+        raise ValueError("grouping 'memory' weighs a request of max_model_len tokens, which the model's "
+                         "config does not name; give max_model_len")
+    return size * sum(ceil_div(len(group.layers), size)
+                      * blocks_per_request(group, settings.max_model_len, settings) for group in whole)

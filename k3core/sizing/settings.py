@@ -14,9 +14,9 @@ GROUPINGS = ("default", "min", "balanced", "memory")
 class Settings:
     """Serving settings; None means the default for the model (see `resolve`).
 
-    mode: when a recurrent state is kept for prefix reuse (vLLM mamba_cache_mode): never, at the end of an aligned
-    step, at every block. align: tokens the attention kernel's block must be a multiple of. batched_tokens: tokens a
-    scheduler step may process, which a sliding window must hold besides itself.
+    mode: when a recurrent state is kept for prefix reuse (vLLM mamba_cache_mode): never, at the end of an
+    aligned step, at every block. align: tokens the attention kernel's block must be a multiple of.
+    batched_tokens: tokens a scheduler step may process, which a sliding window must hold besides itself.
     """
 
     tp: int = 1
@@ -35,13 +35,27 @@ class Settings:
 
 def resolve(model: Model, settings: Settings) -> Settings:
     """Fill in the model's defaults and check every value. Raises ValueError naming the setting."""
-    known = {"kv_dtype": KV_DTYPES, "conv_dtype": STATE_DTYPES, "mode": MODES, "grouping": GROUPINGS,
-             "state_dtype": (*STATE_DTYPES, None)}
+    known = {
+        "kv_dtype": KV_DTYPES,
+        "conv_dtype": STATE_DTYPES,
+        "mode": MODES,
+        "grouping": GROUPINGS,
+        "state_dtype": (*STATE_DTYPES, None),
+    }
     for name, choices in known.items():
         if getattr(settings, name) not in choices:
-            raise ValueError(f"{name} is {getattr(settings, name)!r}; choose one of {', '.join(filter(None, choices))}")
-    least = {"tp": 1, "drafts": 0, "align": 1, "max_model_len": 1, "memory_bytes": 1, "num_blocks": 1,
-             "batched_tokens": 1}
+            raise ValueError(
+                f"{name} is {getattr(settings, name)!r}; choose one of {', '.join(filter(None, choices))}"
+            )
+    least = {
+        "tp": 1,
+        "drafts": 0,
+        "align": 1,
+        "max_model_len": 1,
+        "memory_bytes": 1,
+        "num_blocks": 1,
+        "batched_tokens": 1,
+    }
     for name, minimum in least.items():
         value = getattr(settings, name)
         whole = isinstance(value, int) and not isinstance(value, bool)
