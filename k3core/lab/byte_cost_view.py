@@ -9,7 +9,7 @@ from k3core.models import Recurrent, load
 from k3core.sizing import ELEMENT_BYTES, record_bytes, recurrent_state_bytes
 
 CHART_SIZES = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
-LABEL_WIDTH = 44  # drawing units that the name and bytes of a field need
+LABEL_WIDTH = 84  # drawing units that the name and bytes of a field need
 CHART_TOKENS = tuple(4**power for power in range(11))
 _BYTES = charts.quantitative("bytes", None, log=True, axis=charts.BYTES_AXIS)
 _STYLES = {"every": ("miss", [2, 3]), "snapshot": ("snapshot", [6, 4]), "record": ("record", [1, 0])}
@@ -41,7 +41,7 @@ def captions(kept: dict, window: int, state: int, record: int) -> list:
     return [first, *rest]
 
 
-def draw_window(result: Result, scene: Scene, frame: int, narrow: bool) -> Picture:
+def draw_window(result: Result, scene: Scene, frame: int, lang: str, narrow: bool) -> Picture:
     """The committed state, `frame` snapshots and `frame` records, one unit of area per byte; below, one record
     spread out."""
     log = scene.events
@@ -51,11 +51,12 @@ def draw_window(result: Result, scene: Scene, frame: int, narrow: bool) -> Pictu
     tall, wide = log["dk"] * unit, log["dv"] * unit
     row_height = tall + 18
     drawn, bottom = _snapshots(log, frame, columns, cell, unit, row_height)
-    records, bottom = _records(log, frame, columns, cell, unit, bottom + 24, row_height)
-    lens, bottom = _lens(log, bottom + 28, width)
-    grip = d.handle(wide, 22 + tall, "dv", "dk", unit, unit, "drag: dk and dv")
-    label = f"{frame} snapshots of {log['state']} bytes against {frame} records of {log['record']} bytes"
-    return Picture(d.svg(width, bottom, [*drawn, *records, *lens, grip], label), _legend(log, frame, width))
+    name = d.text(0, bottom + 12 + tall / 2, Text("records").render(lang), "label strong")
+    records, bottom = _records(log, frame, columns, cell, unit, bottom + 8, row_height)
+    lens, bottom = _lens(log, bottom + 30, width, lang)
+    grip = d.handle(wide, 22 + tall, "dv", "dk", unit, unit, Text("drag to set dk and dv").render(lang))
+    label = scene.captions[frame].render(lang)
+    return Picture(d.svg(width, bottom, [*drawn, name, *records, *lens, grip], label), _legend(log, frame, width))
 
 
 def _place(index: int, columns: int, cell: float, row_height: float) -> tuple:
@@ -94,15 +95,16 @@ def _records(log: dict, frame: int, columns: int, cell: float, unit: float, top:
     return parts, top + rows * row_height
 
 
-def _lens(log: dict, top: float, width: float) -> tuple:
+def _lens(log: dict, top: float, width: float, lang: str) -> tuple:
     """One record, stretched over the whole width, with the bytes of each field."""
     total = sum(size for _, size in log["parts"])
-    parts, left = [d.text(0, top - 6, f"1 × {number(total)} B", "label strong")], 0.0
+    parts, left = [d.text(0, top - 6, Text("one record, {bytes} B, spread out", bytes=number(total)).render(lang), "label strong")], 0.0
     for name, size in log["parts"]:
         wide = width * size / total
         parts.append(d.rect(left, top, wide, 26, FIELD_STYLES[name][0], f"field:{name}", f"{name}: {size} B"))
         if wide > LABEL_WIDTH:
-            parts.append(d.text(left + wide / 2, top + 43, f"{name} {number(size)} B", "label", "middle"))
+            words = Text("{field}, {bytes} B", field=FIELD_STYLES[name][1], bytes=number(size)).render(lang)
+            parts.append(d.text(left + wide / 2, top + 43, words, "label", "middle"))
         left += wide
     return parts, top + 50
 
