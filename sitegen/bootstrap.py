@@ -140,10 +140,16 @@ def _make_venv(python):
 def _run(command):
     """Run a step in the repository; where it fails, its message has been printed or its output says why."""
     process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE)
-    errors = process.communicate()[1].decode("utf-8", "replace").strip().splitlines()
+    last = last_line(process.communicate()[1])
     if process.returncode:
-        last = errors[-1] if errors else "exit status %d" % process.returncode
         fail(last[len("error: "):] if last.startswith("error: ") else "%s: %s" % (" ".join(command), last))
+
+
+def last_line(errors):
+    """Of what a program (pip, mostly) wrote to standard error, the line that says why it failed."""
+    lines = [line.strip() for line in errors.decode("utf-8", "replace").splitlines()]
+    lines = [line for line in lines if line and not line.startswith(("[notice]", "WARNING"))]
+    return lines[-1] if lines else "no reason given"
 
 
 def install(groups, offline):
@@ -157,11 +163,10 @@ def install(groups, offline):
     sys.stdout.flush()
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     process = subprocess.Popen(command + pins, stderr=subprocess.PIPE)
-    errors = process.communicate()[1].decode("utf-8", "replace").strip().splitlines()
+    reason = last_line(process.communicate()[1])
     left = missing(groups)
     if process.returncode or left:
-        reason = [line for line in errors if line.startswith("ERROR")] or errors or ["no reason given"]
-        fail("pip could not install %s: %s" % (", ".join(left or pins), reason[-1]))
+        fail("pip could not install %s: %s" % (", ".join(left or pins), reason))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 import contextlib
 import errno
 import json
-import os
 import shutil
 import signal
 import sys
@@ -111,8 +110,11 @@ def _phase(title: str):
 @contextlib.contextmanager
 def _beside(out: Path):
     """A folder on out's file system to build in; gone afterwards, whatever happened."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}-"))
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}-"))
+    except OSError as error:
+        raise Failure(f"{out.parent} cannot be written: {error.strerror}") from None
     try:
         new = temporary / "new"
         new.mkdir()
@@ -143,9 +145,7 @@ def _describe(error: OSError, out: Path) -> str:
     where = error.filename or out
     if error.errno == errno.ENOSPC:
         return f"no space left on the disk of {where}"
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return f"{where} cannot be written: {os.strerror(error.errno)}"
-    return f"{where}: {os.strerror(error.errno)}"
+    return f"{where}: {error.strerror}"
 
 
 def _fail(message: str) -> int:

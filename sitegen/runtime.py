@@ -10,6 +10,7 @@ import urllib.request
 import zipfile
 from pathlib import Path
 
+from sitegen import bootstrap
 from sitegen.failure import Failure
 
 PYODIDE = "314.0.3"
@@ -129,7 +130,7 @@ def _from_carrier(names: list[str], folder: Path, report, unreachable: str) -> N
 def _run_pip(command: list[str], temporary: Path, report, unreachable: str) -> None:
     """Run pip; its own progress bar needs a terminal, so report the size of what it has written so far."""
     environment = {**os.environ, "TMPDIR": str(temporary), "TEMP": str(temporary), "TMP": str(temporary)}
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
         started = reported = time.monotonic()
         while True:
@@ -144,9 +145,8 @@ def _run_pip(command: list[str], temporary: Path, report, unreachable: str) -> N
         process.kill()
         process.wait()
     if process.returncode:
-        lines = [line for line in errors.splitlines() if line.startswith("ERROR")] or errors.splitlines()
         raise Failure(f"the browser runtime is not cached and cannot be fetched: {unreachable}; "
-                      f"pip download {CARRIER}: {lines[-1] if lines else 'failed'}")
+                      f"pip download {CARRIER}: {bootstrap.last_line(errors)}")
 
 
 def _megabytes(folder: Path) -> int:

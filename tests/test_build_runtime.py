@@ -82,7 +82,7 @@ def test_a_runtime_dir_is_used_alone(fake, monkeypatch):
 
 
 def test_pip_that_fails_is_quoted_and_its_files_are_gone(tmp_path):
-    code = "import sys; sys.exit('WARNING: x\\nERROR: No matching distribution found\\nsee above')"
+    code = "import sys; sys.exit('WARNING: x\\nERROR: No matching distribution found\\n[notice] hello')"
     with pytest.raises(Failure, match="CDN is down; .*ERROR: No matching distribution found"):
         run_pip([sys.executable, "-c", code], tmp_path, print, "CDN is down")
 
