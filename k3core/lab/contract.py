@@ -218,6 +218,16 @@ class Result:
 
 
 @dataclass(frozen=True)
+class Input:
+    """A text file that the reader may drop on the page; a link names it by its SHA-256. `accept` lists endings."""
+
+    name: str
+    label: Text
+    accept: str
+    max_bytes: int
+
+
+@dataclass(frozen=True)
 class Preset:
     """A named situation: parameters that differ from the defaults, a seed that was looked at, and in words what
     should happen. `breaks` lists the checks that fail here on purpose."""
@@ -235,7 +245,8 @@ class Experiment:
     """One tab's computation.
 
     name      what the list of tabs calls it, two words; `title` is the heading of its page
-    function  (SimpleNamespace of parsed parameters, seed) -> Result, or a generator of Progress that returns it
+    function  (SimpleNamespace of parsed parameters, seed) -> Result, or a generator of Progress that returns it;
+              where there are inputs, a third argument: input name -> text of the file, for those that were given
     draw      scene name -> function (result, scene, frame, lang, narrow) -> Picture; `narrow` is a 340 px wide drawing
     code      the functions whose source the page shows, the most telling one first
     """
@@ -252,15 +263,16 @@ class Experiment:
     function: Callable
     draw: dict = field(default_factory=dict)
     code: tuple = ()
+    inputs: tuple = ()
 
-    def steps(self, params: dict | None = None, seed=0) -> Iterator:
+    def steps(self, params: dict | None = None, seed=0, files: dict | None = None) -> Iterator:
         """Run step by step: yields Progress, then the Result last. Raises ParamError before the first step."""
         values, seed = parse_all(self.params, params or {}), parse_seed(seed)
-        return self._steps(values, seed)
+        return self._steps(values, seed, files or {})
 
-    def run(self, params: dict | None = None, seed=0) -> Result:
-        """The result for `params` (missing ones at their defaults). Raises ParamError."""
-        for step in self.steps(params, seed):
+    def run(self, params: dict | None = None, seed=0, files: dict | None = None) -> Result:
+        """The result for `params` (missing ones at their defaults) and input files (name -> text). Raises ParamError."""
+        for step in self.steps(params, seed, files):
             last = step
         return last
 
@@ -286,12 +298,14 @@ class Experiment:
             "question": self.question.render(lang), "params": [param.to_json(lang) for param in self.params],
             "presets": [{"name": p.name, "title": p.title.render(lang), "params": p.params, "seed": p.seed,
                          "expect": p.expect.render(lang)} for p in self.presets],
+            "inputs": [{"name": i.name, "label": i.label.render(lang), "accept": i.accept, "max_bytes": i.max_bytes}
+                       for i in self.inputs],
             "prediction": {"question": self.prediction.question.render(lang),
                            "options": [option.render(lang) for option in self.prediction.options]},
         }
 
-    def _steps(self, values: dict, seed: int) -> Iterator:
-        outcome = self.function(SimpleNamespace(**values), seed)
+    def _steps(self, values: dict, seed: int, files: dict) -> Iterator:
+        outcome = self.function(SimpleNamespace(**values), seed, *([files] if self.inputs else []))
         if isgenerator(outcome):
             outcome = yield from outcome
         outcome.slug, outcome.params, outcome.seed = self.slug, values, seed

@@ -12,7 +12,8 @@ class Host:
 
     Requests: {"do": "start", "slug", "params", "seed", "lang", "frames": {scene: index}, "narrow"} then
     {"do": "step"} until the reply's state is no longer "progress"; {"do": "drop"}; {"do": "frame", "slug", "params",
-    "seed", "lang", "scene", "index", "narrow"}. A reply has "state": "progress", "done", "frame", "dropped",
+    "seed", "lang", "scene", "index", "narrow"}; {"do": "file", "key", "text"} keeps a dropped file, which "start" and
+    "frame" then name in "files": {input name: key}. A reply has "state": "progress", "done", "frame", "dropped", "kept",
     "param_error" or "error"; the last two carry a "message" for the reader.
     """
 
@@ -20,6 +21,8 @@ class Host:
         self.request = None
         self.steps = None
         self.result = None
+        self.result_files = {}
+        self.files = {}
 
     def handle(self, text: str) -> str:
         """The reply to one request, as JSON text. Never raises: what went wrong is a reply too."""
@@ -37,7 +40,7 @@ class Host:
 
     def _start(self, request: dict) -> dict:
         self.request = request
-        self.steps = experiment(request["slug"]).steps(request["params"], request["seed"])
+        self.steps = experiment(request["slug"]).steps(request["params"], request["seed"], self._texts(request))
         return self._step(request)
 
     def _step(self, _request: dict) -> dict:
@@ -45,8 +48,15 @@ class Host:
         if isinstance(step, Progress):
             note = step.note.render(self.request["lang"]) if step.note else ""
             return {"state": "progress", "done": step.done, "total": step.total, "note": note}
-        self.steps, self.result = None, step
+        self.steps, self.result, self.result_files = None, step, self.request.get("files", {})
         return {"state": "done", "result": step.to_json(self.request["lang"]), "pictures": self._pictures(step)}
+
+    def _file(self, request: dict) -> dict:
+        self.files[request["key"]] = request["text"]
+        return {"state": "kept"}
+
+    def _texts(self, request: dict) -> dict:
+        return {name: self.files[key] for name, key in request.get("files", {}).items()}
 
     def _drop(self, _request: dict) -> dict:
         self.steps = None
@@ -71,11 +81,11 @@ class Host:
 
     def _result_for(self, request: dict) -> Result:
         """The last result if it answers this request, else a fresh run."""
-        last = self.result
-        wanted = experiment(request["slug"])
-        if last is None or (last.slug, last.seed) != (wanted.slug, request["seed"]) \
-                or last.params != {**last.params, **request["params"]}:
-            self.result = wanted.run(request["params"], request["seed"])
+        last, files = self.result, request.get("files", {})
+        if last is None or (last.slug, last.seed, last.params, self.result_files) != (
+                request["slug"], request["seed"], request["params"], files):
+            self.result_files = files
+            self.result = experiment(request["slug"]).run(request["params"], request["seed"], self._texts(request))
         return self.result
 
 

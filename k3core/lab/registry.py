@@ -8,6 +8,9 @@ TABS = {
     "byte-cost": "byte_cost",
 }
 
+# Pages of their own beside the tabs: the same contract, made for the reader's own model or trace.
+WORKBENCHES = {}
+
 
 def slugs() -> list:
     """The slugs of all tabs, in the order of the rail."""
@@ -16,11 +19,17 @@ def slugs() -> list:
 
 def experiment(slug: str) -> Experiment:
     """The experiment of a tab. Raises ValueError for an unknown slug."""
-    if slug not in TABS:
-        raise ValueError(f"there is no tab {slug!r}; there are {', '.join(TABS)}")
-    return import_module(f"k3core.lab.{TABS[slug]}").EXPERIMENT
+    modules = TABS | WORKBENCHES
+    if slug not in modules:
+        raise ValueError(f"there is no tab {slug!r}; there are {', '.join(modules)}")
+    return import_module(f"k3core.lab.{modules[slug]}").EXPERIMENT
 
 
 def experiments() -> list:
-    """Every experiment, in the order of the rail."""
+    """The experiments of all tabs, in the order of the rail."""
     return [experiment(slug) for slug in TABS]
+
+
+def workbenches() -> list:
+    """The experiments of all workbenches."""
+    return [experiment(slug) for slug in WORKBENCHES]
