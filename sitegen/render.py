@@ -8,14 +8,14 @@ from pathlib import Path
 import jinja2
 
 from k3core import __version__
-from k3core.lab.contract import FAMILIES, Experiment, dumps
-from k3core.lab.registry import experiments
+from k3core.lab.contract import Experiment
+from k3core.lab.registry import experiments, workbenches
 from k3core.lab.text import LANGUAGES
 from sitegen import charts, content, words
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
-FAMILY_TITLES = {"state": "State", "pages": "Pages", "prefix": "Prefix", "fleet": "Fleet"}
+FAMILY_TITLES = {"state": "State", "pages": "Pages", "prefix": "Prefix", "fleet": "Fleet", "workbench": "Workbench"}
 
 
 def render(out: Path, assets, base_url: str | None, report) -> None:
@@ -23,12 +23,12 @@ def render(out: Path, assets, base_url: str | None, report) -> None:
     scripts = "".join(path.read_text(encoding="utf-8") for path in sorted((STATIC / "js").glob("*.js")))
     static = write_static(out, assets, scripts)
     pages = Pages(out, assets, static, scripts, base_url)
-    for experiment in experiments():
+    for experiment in pages.experiments:
         report(f"computing and drawing {experiment.slug}")
         tab = Tab(experiment, pages.repository)
         for lang in LANGUAGES:
-            pages.write("tab.html", lang, f"tabs/{experiment.slug}.html", **tab.context(lang))
-            if experiment.slug == pages.first:
+            pages.write("tab.html", lang, page_path(experiment), **tab.context(lang))
+            if experiment is pages.experiments[0]:
                 pages.write("home.html", lang, "index.html", prose_html=content.prose(lang, "home"), **tab.context(lang))
 
 
@@ -64,6 +64,11 @@ def _script_json(data) -> str:
     """JSON that is safe inside a script element and as JavaScript."""
     text = json.dumps(data, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def page_path(experiment: Experiment) -> str:
+    """Where the page of an experiment lies: tabs below tabs/, workbenches beside the home page."""
+    return f"{experiment.slug}.html" if experiment.family == "workbench" else f"tabs/{experiment.slug}.html"
 
 
 def shown_table(name: str, table: dict) -> dict:
@@ -110,8 +115,7 @@ class Pages:
 
     def __init__(self, out: Path, assets, static: dict, scripts: str, base_url: str | None):
         self.out, self.assets, self.static, self.scripts, self.base_url = out, assets, static, scripts, base_url
-        self.tabs = experiments()
-        self.first = self.tabs[0].slug
+        self.experiments = [*experiments(), *workbenches()]
         project = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         self.repository = project.get("urls", {}).get("Repository")
         self.jinja = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE / "templates"), autoescape=True,
@@ -132,10 +136,9 @@ class Pages:
             "lang": lang, "languages": LANGUAGES, "path": path, "root": "../" * depth, "here": here,
             "static": self.static, "assets": self.assets, "version": __version__, "base_url": self.base_url,
             "t": lambda template, **args: words.translate(template, lang).format(**args),
-            "families": [(words.translate(FAMILY_TITLES[family], lang),
-                          [tab.to_json(lang) for tab in self.tabs if tab.family == family])
-                         for family in FAMILIES if any(tab.family == family for tab in self.tabs)],
+            "families": [(words.translate(title, lang), [tab.to_json(lang) | {"path": page_path(tab)}
+                                                         for tab in self.experiments if tab.family == family])
+                         for family, title in FAMILY_TITLES.items()],
             "family_titles": {family: words.translate(title, lang) for family, title in FAMILY_TITLES.items()},
             "script_words": words.script_words(self.scripts, lang),
-            "dumps": dumps,
         }

@@ -11,6 +11,7 @@ ZH = {
     "Pages": "页面",
     "Prefix": "前缀",
     "Fleet": "集群",
+    "Workbench": "工作台",
     "Home": "首页",
     "Copy link": "复制链接",
     "Language": "语言",
@@ -27,6 +28,7 @@ ZH = {
     "Situations": "情境",
     "Settings": "参数",
     "breaks it on purpose": "故意破坏机制",
+    "Without the file": "不使用该文件",
     "Result": "结果",
     "computed": "现场计算",
     "derived": "由公布数据推导",
@@ -77,6 +79,10 @@ ZH = {
     "This link asks for other settings than the ones shown; they are computed as soon as Python is up.":
         "此链接的参数与当前显示的不同；Python 就绪后会立即计算。",
     "Stopped. The figures show the last finished run.": "已停止。图中显示的是上一次完成的运行。",
+    "{file} has {size} bytes; at most {limit} are read": "{file} 有 {size} 字节；最多读取 {limit} 字节",
+    "{file} is not a text file": "{file} 不是文本文件",
+    "This link was made with a file (SHA-256 {key}…). Drop the same file to see its result.":
+        "此链接使用了一个文件（SHA-256 {key}…）。放入同一文件即可查看其结果。",
     "Use the default": "使用默认值",
     "Remove it": "删除它",
     "Back to the defaults": "恢复默认参数",

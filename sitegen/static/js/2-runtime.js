@@ -81,8 +81,7 @@ class Runtime {
 // crypto.subtle is missing on plain http to another host; the length still counts there.
 async function hashMatches(bytes, sha256) {
   if (!window.crypto || !crypto.subtle) return true;
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-  return [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("") === sha256;
+  return hex(await crypto.subtle.digest("SHA-256", bytes)) === sha256;
 }
 
 const scripts = new Map(); // path -> promise, so that a script is never run twice

@@ -13,6 +13,7 @@ class Engine {
     this.running = null;
     this.waiting = null;
     this.asked = new Map();
+    this.kept = new Map(); // key -> text of a dropped file; a fresh worker is told again
     this.nextId = 1;
     this.deaths = 0;
     setInterval(() => this.watch(), 250);
@@ -46,6 +47,12 @@ class Engine {
       if (this.ready) this.worker.postMessage({ do: "ask", id, request: JSON.stringify(request) });
       else this.answer(id, '{"state":"superseded"}');
     });
+  }
+
+  // Hands a dropped file to Python, now and after every restart.
+  keep(key, text) {
+    this.kept.set(key, text);
+    if (this.ready) this.ask({ do: "file", key, text });
   }
 
   stop() {
@@ -114,6 +121,7 @@ class Engine {
 
   nowReady(data) {
     this.ready = true;
+    for (const [key, text] of this.kept) this.ask({ do: "file", key, text });
     this.onStatus({ state: "ready", python: data.python, milliseconds: data.milliseconds });
     this.pump();
   }

@@ -1,5 +1,5 @@
 // The page's state lives in the address's fragment: parameters that differ from their defaults, seed, preset,
-// guess, and the frame of each scene as frame.NAME.
+// guess, the frame of each scene as frame.NAME, and the SHA-256 of each dropped file as file.NAME.
 class Address {
   constructor(defaults) {
     this.defaults = defaults; // name -> default as text
@@ -31,7 +31,7 @@ class Address {
   params() {
     const params = {};
     for (const [name, value] of this.state) {
-      if (!["seed", "preset", "guess", "embed"].includes(name) && !name.startsWith("frame.")) params[name] = value;
+      if (!["seed", "preset", "guess", "embed"].includes(name) && !name.startsWith("frame.") && !name.startsWith("file.")) params[name] = value;
     }
     return params;
   }

@@ -31,12 +31,14 @@ class Lab {
     this.address = new Address(defaults);
     this.charts = new Charts();
     this.result = page.result;
+    this.shownFiles = {};
     this.narrow = $("#lab .stage").clientWidth < 520;
     this.scenes = new Map($$("[data-scene]").map((node) => [node.dataset.scene,
       new SceneView(node, (name, index) => this.frame(name, index), (name, index) => this.address.set(`frame.${name}`, String(index)))]));
     this.controls = new Controls($("#controls"), this.address, () => this.run());
     this.prediction = new PredictionView($("#prediction"), this.address);
     this.engine = new Engine((status) => this.status(status));
+    this.files = new Files(this.address, this.engine, () => this.run());
     $("#stop").addEventListener("click", () => this.engine.stop());
     const setParam = (name, value) => this.controls.set(name, value);
     bindDragging($("#lab"), this.address, setParam);
@@ -60,13 +62,17 @@ class Lab {
       if (Number.isInteger(index)) frames[name] = index;
     }
     const seed = this.address.get("seed") ?? 0;
-    return { slug: page.experiment.slug, params: this.address.params(), seed, lang: page.lang, frames, narrow: this.narrow };
+    return { slug: page.experiment.slug, params: this.address.params(), seed, files: this.files.given(), lang: page.lang,
+      frames, narrow: this.narrow };
   }
 
   async run() {
     $("#lab").setAttribute("aria-busy", "true");
-    const reply = JSON.parse(await this.engine.run(this.request()));
+    this.files.show();
+    const request = this.request();
+    const reply = JSON.parse(await this.engine.run(request));
     if (reply.state === "superseded") return;
+    if (reply.state === "done") this.shownFiles = request.files;
     $("#lab").setAttribute("aria-busy", "false");
     if (reply.state === "done") this.show(reply);
     else this.showProblem(reply);
@@ -110,7 +116,8 @@ class Lab {
 
   async frame(name, index) {
     const { slug, params, seed } = this.result;
-    const reply = JSON.parse(await this.engine.ask({ do: "frame", slug, params, seed, lang: page.lang, scene: name, index, narrow: this.narrow }));
+    const files = this.shownFiles;
+    const reply = JSON.parse(await this.engine.ask({ do: "frame", slug, params, seed, files, lang: page.lang, scene: name, index, narrow: this.narrow }));
     return reply.state === "frame" ? reply.picture : null;
   }
 

@@ -1,0 +1,75 @@
+// Files that the reader drops or picks: text, kept in memory, named in the address by SHA-256 as file.NAME.
+class Files {
+  // onChange(): a file came or went, already written to the address.
+  constructor(address, engine, onChange) {
+    this.address = address;
+    this.engine = engine;
+    this.onChange = onChange;
+    this.texts = new Map(); // sha256 -> {name, text}
+    for (const node of $$("[data-input]")) this.bind(node);
+  }
+
+  bind(node) {
+    const input = page.experiment.inputs.find((candidate) => candidate.name === node.dataset.input);
+    $("input", node).addEventListener("change", (event) => this.take(input, event.target.files[0]));
+    $(".forget", node).addEventListener("click", () => { this.address.set(`file.${input.name}`, undefined); this.onChange(); });
+    for (const type of ["dragenter", "dragover"]) {
+      node.addEventListener(type, (event) => { event.preventDefault(); node.classList.add("over"); });
+    }
+    for (const type of ["dragleave", "drop"]) node.addEventListener(type, () => node.classList.remove("over"));
+    node.addEventListener("drop", (event) => { event.preventDefault(); this.take(input, event.dataTransfer.files[0]); });
+  }
+
+  async take(input, file) {
+    if (!file) return;
+    if (file.size > input.max_bytes) {
+      showNotice("problem", say("{file} has {size} bytes; at most {limit} are read", { file: file.name, size: file.size, limit: input.max_bytes }));
+      return;
+    }
+    const bytes = await file.arrayBuffer();
+    let words;
+    try {
+      words = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    } catch {
+      showNotice("problem", say("{file} is not a text file", { file: file.name }));
+      return;
+    }
+    const key = await contentKey(bytes);
+    this.texts.set(key, { name: file.name, text: words });
+    this.engine.keep(key, words);
+    this.address.set(`file.${input.name}`, key);
+    this.onChange();
+  }
+
+  // Input name -> key, for the files that are here; a link may name one that only its sender has.
+  given() {
+    const keys = {};
+    for (const { name } of page.experiment.inputs) {
+      const key = this.address.get(`file.${name}`);
+      if (this.texts.has(key)) keys[name] = key;
+    }
+    return keys;
+  }
+
+  show() {
+    for (const node of $$("[data-input]")) {
+      const key = this.address.get(`file.${node.dataset.input}`);
+      const held = this.texts.get(key);
+      $(".forget", node).hidden = !key;
+      setText($(".held", node), held ? held.name
+        : key ? say("This link was made with a file (SHA-256 {key}…). Drop the same file to see its result.", { key: key.slice(0, 12) }) : "");
+    }
+  }
+}
+
+// SHA-256 where the browser offers it; on plain http to another host the size and a checksum serve as a name.
+async function contentKey(bytes) {
+  if (window.crypto && crypto.subtle) return hex(await crypto.subtle.digest("SHA-256", bytes));
+  let sum = 0;
+  for (const byte of new Uint8Array(bytes)) sum = (sum * 31 + byte) % 4294967291;
+  return `unhashed-${bytes.byteLength}-${sum}`;
+}
+
+function hex(buffer) {
+  return [...new Uint8Array(buffer)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
