@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 
-from k3core import __version__
+from k3core import __version__, cli_size
 from k3core.lab.registry import experiment, experiments
 from k3core.lab.text import LANGUAGES
 
@@ -36,6 +36,7 @@ def build_parser() -> Parser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", parser_class=Parser)
     _add_tabs(commands)
     _add_run(commands)
+    cli_size.add_parser(commands)
     return parser
 
 
