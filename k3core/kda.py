@@ -12,6 +12,8 @@ Sources: Kimi Linear (arXiv 2510.26692), Kimi K3 report (arXiv 2607.24653) secti
 flash-linear-attention fla/ops/kda/naive.py. `kda_recurrent` is the specification; every other form must equal it.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .ops import sigmoid, silu
@@ -19,6 +21,17 @@ from .ops import sigmoid, silu
 TILE = 16  # tokens whose pairwise decays the chunk form factors into one matrix product
 GROUP = 8  # chunks worked on at once: enough to vectorise, few enough to stay in the processor's cache
 MAX_FACTORED_DECAY = 80.0  # exp(80) = 5.5e34 still fits float32: 16 tokens at K3's lower bound of -5
+
+
+class KDATokens(NamedTuple):
+    """T tokens as the recurrence of one layer reads them; q and k are l2-normalised."""
+
+    q: np.ndarray  # [T, H, dk]
+    k: np.ndarray  # [T, H, dk]
+    v: np.ndarray  # [T, HV, dv]
+    g: np.ndarray  # [T, HV, dk], log decay
+    beta: np.ndarray  # [T, HV]
+    conv_inputs: np.ndarray  # [T, D], q, k and v before the short convolution
 
 
 # --- what happens before the recurrence ---
@@ -118,6 +131,15 @@ def kda_recurrent(q, k, v, g, beta, state=None, scale=None):
     for t in range(len(v)):
         o[t], state = kda_step(q[t], k[t], v[t], g[t], beta[t], state, scale)
     return o, _finite_state(state)
+
+
+def kda_trace(q, k, v, g, beta, state=None, scale=None):
+    """`kda_recurrent` one token at a time: yields (o [HV, dv], u [HV, dv], state) after each, with the same bits."""
+    q, k, v, g, beta, state, scale = check_inputs(q, k, v, g, beta, state, scale)
+    for t in range(len(v)):
+        state, u = kda_update(k[t], v[t], g[t], beta[t], state)
+        yield kda_read(q[t], state, scale), u, state
+    _finite_state(state)
 
 
 def check_inputs(q, k, v, g, beta, state=None, scale=None):

@@ -1,0 +1,145 @@
+"""Speculative greedy decoding: drafts are read in one window, the wrong ones are taken back.
+
+The text is the same as without drafts, whatever they are: a draft is kept only where it is the token that greedy decoding
+would have chosen.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .decoder import KDAMemory
+
+
+@dataclass(frozen=True)
+class Round:
+    """One verify round. The window read was `pending` and then `drafted`."""
+
+    position: int  # tokens read before the window
+    pending: int  # the last token chosen, not read before
+    drafted: tuple[int, ...]
+    chosen: tuple[int, ...]  # greedy choice after each token of the window; behind a rejected draft they mean nothing
+    accepted: int  # drafts that were right, before the first wrong one
+    margin: float  # smallest lead of a kept choice over the second-best logit
+
+    @property
+    def rejected(self):
+        """The drafts taken back: the first wrong one and all behind it."""
+        return self.drafted[self.accepted :]
+
+    @property
+    def bonus(self):
+        """The token gained beyond the accepted drafts: the choice after the last right one."""
+        return self.chosen[self.accepted]
+
+    @property
+    def tokens(self):
+        """The new tokens of this round: accepted drafts and bonus."""
+        return self.chosen[: self.accepted + 1]
+
+
+class Speculation:
+    """Speculative decoding of one prompt, a round at a time.
+
+        s = Speculation(decoder, prompt, draft, SnapshotStore, num_drafts=3)
+        while len(s.tokens) < n:
+            r = s.verify(n - len(s.tokens) - 1)     # reads the window; s.stores hold it
+            s.commit(r)                             # rolls back to what was accepted
+
+    draft.propose(ids, n) returns up to n guesses at what follows ids. make_store(state, conv, window) makes the store that
+    stands in for each KDA layer's memory (see k3core.replayssm).
+    """
+
+    def __init__(self, decoder, ids, draft, make_store, num_drafts):
+        if num_drafts < 0:
+            raise ValueError(f"num_drafts must not be negative, but is {num_drafts}")
+        self.decoder, self.draft, self.num_drafts = decoder, draft, num_drafts
+        logits, self.state = decoder.prefill(ids)
+        self.prompt = [int(i) for i in ids]
+        self.tokens = [int(np.argmax(logits[-1]))]  # new tokens so far; the last has not been read yet
+        self.state.memories = [
+            make_store(m.state, m.conv, num_drafts + 1) if isinstance(m, KDAMemory) else m for m in self.state.memories
+        ]
+
+    @property
+    def stores(self):
+        """The stores of the KDA layers, from the input up."""
+        return [m for m, kind in zip(self.state.memories, self.decoder.config.layers) if kind == "kda"]
+
+    @property
+    def caches(self):
+        """The latent caches of the MLA layers, from the input up."""
+        return [m for m, kind in zip(self.state.memories, self.decoder.config.layers) if kind == "mla"]
+
+    def verify(self, limit=None):
+        """Draft (at most `limit` tokens) and read the window -> Round. Nothing is taken back yet."""
+        n = self.num_drafts if limit is None else min(limit, self.num_drafts)
+        drafted = [int(i) for i in self.draft.propose(self.prompt + self.tokens, n)][:n] if n else []
+        position, pending = self.state.length, self.tokens[-1]
+        logits = self.decoder.forward([pending, *drafted], self.state)
+        chosen = [int(i) for i in np.argmax(logits, axis=1)]
+        accepted = 0
+        while accepted < len(drafted) and drafted[accepted] == chosen[accepted]:
+            accepted += 1
+        first, second = np.sort(logits[: accepted + 1], axis=1)[:, :-3:-1].T
+        return Round(position, pending, tuple(drafted), tuple(chosen), accepted, float(np.min(first - second)))
+
+    def commit(self, round):
+        """Take back what the round rejected, in every layer, and add its tokens."""
+        kept = self.count_to_keep(round)
+        for store in self.stores:
+            store.commit(kept)
+        for cache in self.caches:
+            cache.truncate(round.position + kept)
+        self.state.length = round.position + kept
+        self.tokens += round.tokens
+
+    def count_to_keep(self, round):
+        """How many tokens of the window stay read: the pending one and the accepted drafts."""
+        return 1 + round.accepted
+
+    def run(self, n):
+        """Decode until there are n new tokens -> the rounds it took."""
+        rounds = []
+        while len(self.tokens) < n:
+            rounds.append(self.verify(n - len(self.tokens) - 1))
+            self.commit(rounds[-1])
+        return rounds
+
+
+class PromptLookup:
+    """Drafts what followed the latest earlier occurrence of the last few tokens, trying longer matches first."""
+
+    def __init__(self, longest=3):
+        self.longest = longest
+
+    def propose(self, ids, n):
+        """Up to n guesses at what follows ids (a list of token ids)."""
+        ids = list(ids)
+        for size in range(min(self.longest, len(ids) - 1), 0, -1):
+            for start in range(len(ids) - size - 1, -1, -1):
+                if ids[start : start + size] == ids[-size:]:
+                    return ids[start + size : start + size + n]
+        return []
+
+
+class NoisyOracle:
+    """Drafts the true continuation, each token right with a chosen probability: acceptance at will.
+
+    truth is prompt and continuation as plain decoding gives them; behind its end nothing is drafted. rng is a
+    numpy.random.Generator.
+    """
+
+    def __init__(self, truth, acceptance, vocab_size, rng):
+        if not 0 <= acceptance <= 1:
+            raise ValueError(f"acceptance must be 0 to 1, not {acceptance}")
+        self.truth = [int(i) for i in truth]
+        self.acceptance, self.vocab_size, self.rng = acceptance, vocab_size, rng
+
+    def propose(self, ids, n):
+        """Up to n guesses at what follows ids; ids must be a prefix of the truth for them to be right."""
+        drafts = []
+        for right in self.truth[len(ids) : len(ids) + n]:
+            wrong = (right + 1 + int(self.rng.integers(self.vocab_size - 1))) % self.vocab_size
+            drafts.append(right if self.rng.random() < self.acceptance else wrong)
+        return drafts
