@@ -3,7 +3,8 @@ const SVG_NS = "http://www.w3.org/2000/svg";
 const SVG_ELEMENTS = new Set(["svg", "g", "rect", "path", "line", "circle", "text", "tspan", "title", "desc", "polygon"]);
 const SVG_ATTRIBUTES = new Set(["viewBox", "width", "height", "x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "rx",
   "ry", "d", "points", "class", "transform", "text-anchor", "role", "aria-label", "dominant-baseline", "opacity",
-  "stroke-dasharray", "data-id", "data-drag-x", "data-drag-y", "data-per-x", "data-per-y", "data-click", "data-value"]);
+  "stroke-dasharray", "data-id", "data-drag-x", "data-drag-y", "data-per-x", "data-per-y", "data-drag-turn", "data-centre-x",
+  "data-centre-y", "data-item", "data-click", "data-value"]);
 const PLAY_MS = 450;
 
 // SVG text as DOM nodes: only known elements, only known attributes.
@@ -114,32 +115,53 @@ class SceneView {
   }
 }
 
-// Grips in drawings set parameters: data-drag-x/-y name them, data-per-x/-y are drawing units per unit.
+// Grips in drawings set parameters: data-drag-x/-y name them, data-per-x/-y are drawing units per unit. data-drag-turn
+// names one that counts degrees around data-centre-x/-y. data-item: the grip sets one number of a list.
 function bindDragging(root, address, setParam) {
   let drag = null;
   root.addEventListener("pointerdown", (event) => {
     const grip = event.target.closest(".grip");
     if (!grip) return;
-    const svg = grip.ownerSVGElement;
-    drag = { x: event.clientX, y: event.clientY, zoom: svg.viewBox.baseVal.width / svg.getBoundingClientRect().width,
-      axes: ["x", "y"].filter((axis) => grip.dataset[axis === "x" ? "dragX" : "dragY"]).map((axis) => ({
-        axis, name: grip.dataset[axis === "x" ? "dragX" : "dragY"],
-        per: Number(grip.dataset[axis === "x" ? "perX" : "perY"]),
-      })) };
-    for (const axis of drag.axes) axis.start = Number(address.get(axis.name));
+    const svg = grip.ownerSVGElement, box = svg.getBoundingClientRect(), data = grip.dataset;
+    const zoom = svg.viewBox.baseVal.width / box.width;
+    const centre = { x: box.left + data.centreX / zoom, y: box.top + data.centreY / zoom };
+    const degrees = (at) => Math.atan2(at.clientY - centre.y, at.clientX - centre.x) * 180 / Math.PI;
+    const ways = [
+      [data.dragX, (at) => (at.clientX - event.clientX) * zoom / data.perX],
+      [data.dragY, (at) => (at.clientY - event.clientY) * zoom / data.perY],
+      [data.dragTurn, (at) => degrees(at) - degrees(event)],
+    ];
+    drag = ways.filter(([name]) => name).map(([name, moved]) => {
+      const param = page.experiment.params.find((candidate) => candidate.name === name);
+      return { param, moved, item: data.item, start: numberOf(param, address, data.item), round: name === data.dragTurn };
+    });
     event.preventDefault();
   });
   window.addEventListener("pointermove", (event) => {
-    if (!drag) return;
-    for (const { axis, name, per, start } of drag.axes) {
-      const param = page.experiment.params.find((candidate) => candidate.name === name);
-      const moved = (axis === "x" ? event.clientX - drag.x : event.clientY - drag.y) * drag.zoom;
-      const step = param.step || 1;
-      const value = Math.min(param.max, Math.max(param.min, start + Math.round(moved / per / step) * step));
-      if (String(value) !== address.get(name)) setParam(name, String(value));
+    for (const { param, moved, item, start, round } of drag || []) {
+      const step = param.step || 1, turns = param.max + step - param.min;
+      const wanted = start + Math.round(moved(event) / step) * step;
+      const value = round ? param.min + ((wanted - param.min) % turns + turns) % turns
+        : Math.min(param.max, Math.max(param.min, wanted));
+      const text = withNumber(param, address, item, value);
+      if (text !== address.get(param.name)) setParam(param.name, text);
     }
   });
   for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, () => { drag = null; });
+}
+
+// A list parameter's numbers; those that the address leaves out are as in the default.
+function numbersOf(param, address) {
+  const given = address.get(param.name).split(",").map(Number);
+  return [...given, ...param.default.slice(given.length)];
+}
+
+function numberOf(param, address, item) {
+  return item === undefined ? Number(address.get(param.name)) : numbersOf(param, address)[item];
+}
+
+function withNumber(param, address, item, value) {
+  return item === undefined ? String(value) : numbersOf(param, address).with(item, value).join(",");
 }
 
 // Buttons in drawings: data-click names a parameter, data-value what to set it to.
