@@ -2,6 +2,7 @@
 
 Written so that Python 2.7 can parse it (see build_site.py): no f-strings, no annotations.
 """
+
 from __future__ import print_function
 
 import os
@@ -15,7 +16,7 @@ VENV = os.path.join(ROOT, ".venv")
 
 
 def ensure(groups, offline=False):
-    """Return only in an interpreter that has every package of these dependency groups; else exit with status 2.
+    """Return only in an interpreter with every package of these dependency groups; else exit with status 2.
 
     groups: names of dependency groups in pyproject.toml. Where the running interpreter lacks something, the
     packages go into .venv and the program is started again from there. Nothing is installed twice.
@@ -49,14 +50,16 @@ def missing(groups):
     return result
 
 
-def find_python(suits=lambda version: version >= OLDEST):
-    """Command (a list) of the first Python found whose (major, minor) suits; exits with status 2 if there is none."""
+def find_python():
+    """Command (a list) of the first Python that is new enough; exits with status 2 if none is."""
     for command in _candidates():
         version = _version(command)
-        if version and suits(version):
+        if version and version >= OLDEST:
             return command
-    fail("found no Python %d.%d or newer (with its venv module) among the running one, PATH and pyenv: install one "
-         "and run this again" % OLDEST)
+    fail(
+        "found no Python %d.%d or newer (with its venv module) among the running one, PATH and pyenv: "
+        "install one and run this again" % OLDEST
+    )
 
 
 def restart(command):
@@ -105,7 +108,7 @@ def _which(name):
 
 
 def _version(command):
-    """(major, minor) of a Python that can make a venv; None if it does not run (a pyenv shim, for example)."""
+    """(major, minor) of a Python that can make a venv; None if it does not run (as some pyenv shims)."""
     code = "import sys, venv, ensurepip; print('%d %d' % sys.version_info[:2])"
     try:
         out = subprocess.check_output(command + ["-c", code], stderr=subprocess.STDOUT)
@@ -115,11 +118,11 @@ def _version(command):
 
 
 def _venv_python():
-    return os.path.join(VENV, "Scripts", "python.exe") if os.name == "nt" else os.path.join(VENV, "bin", "python")
+    return os.path.join(VENV, "Scripts" if os.name == "nt" else "bin", "python")
 
 
 def _works(python):
-    """Whether .venv is whole: an interrupted run leaves one without pip, an upgraded system one that does not start."""
+    """Whether .venv is whole: an interrupted run can leave it without pip, an upgrade without Python."""
     code = "import sys, pip; sys.exit(sys.version_info < %r)" % (OLDEST,)
     try:
         subprocess.check_output([python, "-c", code], stderr=subprocess.STDOUT)
@@ -142,7 +145,7 @@ def _run(command):
     process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE)
     last = last_line(process.communicate()[1])
     if process.returncode:
-        fail(last[len("error: "):] if last.startswith("error: ") else "%s: %s" % (" ".join(command), last))
+        fail(last[len("error: ") :] if last.startswith("error: ") else "%s: %s" % (" ".join(command), last))
 
 
 def last_line(errors):

@@ -1,4 +1,5 @@
 """The build, phase by phase; see options.py for what a user can ask for."""
+
 import contextlib
 import errno
 import json
@@ -18,7 +19,7 @@ RECORD = "assets/build.json"  # says what was built; a folder without it is not 
 
 
 def main(args) -> int:
-    """Build, or clean; returns the exit status: 0, 2 for a failure with one line on stderr, 130 for Ctrl-C."""
+    """Build, or clean. Exit status: 0, 2 for a failure (with one line on stderr), 130 for Ctrl-C."""
     out = Path(args.out or ROOT / "site").absolute()
     try:
         signal.signal(signal.SIGTERM, _interrupt)
@@ -26,7 +27,12 @@ def main(args) -> int:
             clean(out)
             return 0
         server = None
-        build(out, runtime_dir=args.runtime_dir and Path(args.runtime_dir), offline=args.offline, base_url=args.base_url)
+        build(
+            out,
+            runtime_dir=args.runtime_dir and Path(args.runtime_dir),
+            offline=args.offline,
+            base_url=args.base_url,
+        )
         address = (out / "index.html").as_uri()
         if args.serve is not None:
             server = serve.make_server(out, args.serve)
@@ -48,7 +54,9 @@ def main(args) -> int:
         return 130
 
 
-def build(out: Path, runtime_dir: Path | None = None, offline: bool = False, base_url: str | None = None) -> None:
+def build(
+    out: Path, runtime_dir: Path | None = None, offline: bool = False, base_url: str | None = None
+) -> None:
     """Build the site into out, which is replaced only when everything else has succeeded."""
     from sitegen import pack, render  # these need the installed packages; --clean does not
 
@@ -67,13 +75,16 @@ def build(out: Path, runtime_dir: Path | None = None, offline: bool = False, bas
             report(str(out))
     sizes = [path.stat().st_size for path in out.rglob("*") if path.is_file()]
     versions = assets.versions
-    print(f"Built in {time.monotonic() - started:.0f} s: k3core {versions['k3core']} for the browser, with Python "
-          f"{versions['python']} (Pyodide {versions['pyodide']}) and NumPy {versions['numpy']}\n"
-          f"Compile route: {assets.route}\n"
-          f"Size: {len(sizes)} files, {sum(sizes) / 1e6:.1f} MB; starting Python over http loads "
-          f"{assets.wire_bytes / 1e6:.1f} MB\n"
-          f"Where: {out}\n"
-          f"Open: {(out / 'index.html').as_uri()}  (or run with --serve)", flush=True)
+    print(
+        f"Built in {time.monotonic() - started:.0f} s: k3core {versions['k3core']} for the browser, "
+        f"with Python {versions['python']} (Pyodide {versions['pyodide']}) and NumPy {versions['numpy']}\n"
+        f"Compile route: {assets.route}\n"
+        f"Size: {len(sizes)} files, {sum(sizes) / 1e6:.1f} MB; starting Python over http loads "
+        f"{assets.wire_bytes / 1e6:.1f} MB\n"
+        f"Where: {out}\n"
+        f"Open: {(out / 'index.html').as_uri()}  (or run with --serve)",
+        flush=True,
+    )
 
 
 def check_replaceable(out: Path) -> None:
@@ -83,14 +94,17 @@ def check_replaceable(out: Path) -> None:
     if not out.is_dir() or out.is_symlink():
         raise Failure(f"{out} exists and is not a folder: name another with --out")
     if any(out.iterdir()) and not (out / RECORD).is_file():
-        raise Failure(f"{out} exists and is not a site built by this program: name another with --out, or remove it")
+        raise Failure(
+            f"{out} exists and is not a site built by this program: name another with --out, or remove it"
+        )
 
 
 def clean(out: Path) -> None:
     """Remove the built site and what earlier builds cached; .venv stays."""
     check_replaceable(out)
     cache = runtime.cache_dir()
-    found = [path for path in [out, cache / f"pyodide-{runtime.PYODIDE}", cache / "compiled"] if path.exists()]
+    candidates = [out, cache / f"pyodide-{runtime.PYODIDE}", cache / "compiled"]
+    found = [path for path in candidates if path.exists()]
     for path in found:
         shutil.rmtree(path)
         print(f"removed {path}")

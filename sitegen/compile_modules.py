@@ -1,9 +1,10 @@
 """Repack archives of Python modules for the browser: only the listed ones, byte-compiled where asked.
 
-Needs the standard library only, because it also runs outside the build's own environment: under a Python 3.14,
-or inside Pyodide under Node. As a program it takes a job file: JSON with `magic` (the browser's .pyc magic
-number, hex) and `jobs`, a list of {source, target, keep: [module, ...] or null for all}.
+Needs the standard library only, because it also runs outside the build's own environment: under a Python
+3.14, or inside Pyodide under Node. As a program it takes a job file: JSON with `magic` (the browser's .pyc
+magic number, hex) and `jobs`, a list of {source, target, keep: [module, ...] or null for all}.
 """
+
 import importlib.util
 import io
 import json
@@ -16,7 +17,7 @@ HASH_BASED_UNCHECKED = b"\x01\x00\x00\x00"  # never compared with a source, whic
 
 
 def module_name(path):
-    """numpy/_core/__init__.py -> numpy._core; None for a file that is no module (of no use to the allow-list)."""
+    """numpy/_core/__init__.py -> numpy._core; None for a file that is no module."""
     folder, _, file = path.rpartition("/")
     stem, _, kind = file.partition(".")
     if kind != "py" and not kind.endswith("so"):
@@ -62,8 +63,10 @@ def main(path):
     with open(path, encoding="utf-8") as file:
         task = json.load(file)
     if importlib.util.MAGIC_NUMBER.hex() != task["magic"]:
-        sys.exit(f"this Python {sys.version.split()[0]} writes byte code {importlib.util.MAGIC_NUMBER.hex()}, "
-                 f"the browser reads {task['magic']}")
+        sys.exit(
+            f"this Python {sys.version.split()[0]} writes byte code {importlib.util.MAGIC_NUMBER.hex()}, "
+            f"the browser reads {task['magic']}"
+        )
     folder = os.path.dirname(path)
     for job in task["jobs"]:
         with open(os.path.join(folder, job["source"]), "rb") as file:

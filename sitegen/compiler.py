@@ -1,4 +1,5 @@
 """Byte-compile what the browser imports, by the best means this machine has."""
+
 import hashlib
 import json
 import os
@@ -30,22 +31,29 @@ def compile_archives(jobs: dict, runtime_dir: Path, report) -> tuple[dict, str]:
             lines = error.stderr.splitlines()
             reason = [line for line in lines if "Error" in line] or lines or ["no reason given"]
             report(f"{route} could not compile: {reason[-1]}")
-    report("found neither Python 3.14 nor Node 18 or newer: sources are not byte-compiled, "
-           "so pages take about 2 s longer to start computing")
-    return {name: compile_modules.repack(data, keep, compiled=False) for name, (data, keep) in jobs.items()}, "sources"
+    report(
+        "found neither Python 3.14 nor Node 18 or newer: sources are not byte-compiled, "
+        "so pages take about 2 s longer to start computing"
+    )
+    sources = {
+        name: compile_modules.repack(data, keep, compiled=False) for name, (data, keep) in jobs.items()
+    }
+    return sources, "sources"
 
 
 def _routes(runtime_dir: Path):
-    """(route, what else the result depends on, command to run SCRIPT on FOLDER's jobs.json), best first."""
+    """(route, what else the bytes depend on, folder -> command that does its jobs.json), best first."""
     for python in _pythons():
         code = "import importlib.util as u, sys; print(u.MAGIC_NUMBER.hex(), sys.version)"
         done = subprocess.run([python, "-c", code], capture_output=True, text=True)
         if done.returncode == 0 and done.stdout.startswith(MAGIC):
-            yield "python3.14", done.stdout, lambda folder, python=python: [
-                python, "-E", "-S", "-B", str(SCRIPT), str(folder / "jobs.json")]
+            command = [python, "-S", "-B", str(SCRIPT)]
+            yield "python3.14", done.stdout, lambda folder: [*command, str(folder / "jobs.json")]
             break
-    if node():
-        yield "node", runtime.PYODIDE, lambda folder: in_node(node(), runtime_dir, folder, SCRIPT, "/work/jobs.json")
+    path = node()
+    if path:
+        arguments = [SCRIPT, "/work/jobs.json"]
+        yield "node", runtime.PYODIDE, lambda folder: in_node(path, runtime_dir, folder, *arguments)
 
 
 def _pythons():
@@ -62,11 +70,14 @@ def node() -> str | None:
     path = shutil.which("node")
     if not path:
         return None
-    version = re.match(r"v(\d+)\.", subprocess.run([path, "--version"], capture_output=True, text=True).stdout)
+    done = subprocess.run([path, "--version"], capture_output=True, text=True)
+    version = re.match(r"v(\d+)\.", done.stdout)
     return path if version and int(version[1]) >= 18 else None
 
 
-def in_node(node: str, runtime_dir: Path, folder: Path, script: Path, *arguments: str, lock: str = "") -> list[str]:
+def in_node(
+    node: str, runtime_dir: Path, folder: Path, script: Path, *arguments: str, lock: str = ""
+) -> list[str]:
     """Command that runs a Python script in Pyodide under Node, with folder as /work.
 
     lock: text of a lock file whose wheels are in runtime_dir and are installed first.
@@ -81,7 +92,8 @@ def _compile(jobs: dict, route: str, identity: str, command, report) -> dict:
     folder = runtime.cache_dir() / "compiled"
     paths, result = {}, {}
     for name, (data, keep) in jobs.items():
-        inputs = [hashlib.sha256(data).hexdigest(), keep and sorted(keep), SCRIPT.read_text(), route, identity]
+        digest = hashlib.sha256(data).hexdigest()
+        inputs = [digest, keep and sorted(keep), SCRIPT.read_text(), route, identity]
         key = hashlib.sha256(json.dumps(inputs).encode()).hexdigest()
         paths[name] = folder / f"{name}.{key[:16]}.zip"
         if paths[name].is_file():
@@ -103,8 +115,9 @@ def _run(jobs: dict, command) -> dict:
         task = {"magic": MAGIC, "jobs": []}
         for name, (data, keep) in jobs.items():
             (folder / f"{name}.in").write_bytes(data)
-            task["jobs"].append({"source": f"{name}.in", "target": f"{name}.out", "keep": keep and sorted(keep)})
+            keep = keep and sorted(keep)
+            task["jobs"].append({"source": f"{name}.in", "target": f"{name}.out", "keep": keep})
         (folder / "jobs.json").write_text(json.dumps(task))
-        subprocess.run(command(folder), check=True, capture_output=True, text=True,
-                       env={**os.environ, "PYTHONHASHSEED": "0"})
+        environment = {**os.environ, "PYTHONHASHSEED": "0"}
+        subprocess.run(command(folder), env=environment, check=True, capture_output=True, text=True)
         return {name: (folder / f"{name}.out").read_bytes() for name in jobs}

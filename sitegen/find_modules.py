@@ -1,4 +1,5 @@
 """python -m sitegen.find_modules: write the allow-list runtime_modules.txt anew. Needs Node 18 or newer."""
+
 import shutil
 import subprocess
 import sys
@@ -8,9 +9,10 @@ from pathlib import Path
 from sitegen import bootstrap, compiler, exercise_modules, pack, runtime
 
 HEADER = """\
-# Modules of the standard library and of NumPy that the site ships for the browser; everything else is left out.
-# Found, not chosen: exercise_modules.py ran in the whole Pyodide and this is what it loaded (modules that are built
-# in or frozen into the interpreter are not listed). Where a page lacks a module, add a use of it there and run
+# Modules of the standard library and of NumPy that the site ships for the browser; the rest is left out.
+# Found, not chosen: exercise_modules.py ran in the whole Pyodide and this is what it loaded (modules that are
+# built in or frozen into the interpreter are not listed). Where a page lacks a module, add a use of it there
+# and run
 #     python -m sitegen.find_modules
 """
 
@@ -24,7 +26,9 @@ def main() -> None:
         whole = shutil.copytree(runtime.fetch(print), folder / "runtime")
         wheel = pack.build_wheel(Path(bootstrap.ROOT), whole)
         contents = {name: (whole / name).read_bytes() for name in [runtime.NUMPY_WHEEL, wheel.name]}
-        command = compiler.in_node(node, whole, folder, Path(exercise_modules.__file__), lock=pack.lock_file(contents))
+        command = compiler.in_node(
+            node, whole, folder, Path(exercise_modules.__file__), lock=pack.lock_file(contents)
+        )
         subprocess.run(command, check=True)
         names = (folder / "modules.txt").read_text()
     pack.ALLOW_LIST.write_text(HEADER + names)

@@ -1,4 +1,5 @@
 """The command line of build_site.py, read before anything is installed (old-Python syntax, see there)."""
+
 import argparse
 import re
 
@@ -16,19 +17,42 @@ at the end; if it fails, DIR stays as it was and the exit status is 2."""
 def parse(argv):
     """Options of build_site.py; prints usage and exits with status 2 on a mistake."""
     parser = argparse.ArgumentParser(
-        prog="build_site.py", description="Build the site as plain files that work from a folder or any web host.",
-        epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", metavar="DIR", default=None, help="where to build (default: site/ in the repository)")
+        prog="build_site.py",
+        description="Build the site as plain files that work from a folder or any web host.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--out", metavar="DIR", default=None, help="where to build (default: site/ in the repository)"
+    )
     parser.add_argument("--open", action="store_true", help="open the built site in the default browser")
-    parser.add_argument("--serve", metavar="PORT", type=_port, nargs="?", const=0,
-                        help="after building, serve the site on 127.0.0.1 (default port: 8000, or a free one)")
-    parser.add_argument("--runtime-dir", metavar="DIR",
-                        help="take the browser runtime from this unpacked Pyodide distribution, and from nowhere else")
-    parser.add_argument("--offline", action="store_true", help="never touch the network: install and fetch nothing")
-    parser.add_argument("--clean", action="store_true",
-                        help="remove the built site and the cached runtime, say what was removed, and stop")
-    parser.add_argument("--base-url", metavar="URL", type=_base_url,
-                        help="public address of the site, needed only for the sitemap, hreflang, Open Graph and 404 page")
+    parser.add_argument(
+        "--serve",
+        metavar="PORT",
+        type=_port,
+        nargs="?",
+        const=0,
+        help="after building, serve the site on 127.0.0.1 (default port: 8000, or a free one)",
+    )
+    parser.add_argument(
+        "--runtime-dir",
+        metavar="DIR",
+        help="take the browser runtime from this unpacked Pyodide distribution, and from nowhere else",
+    )
+    parser.add_argument(
+        "--offline", action="store_true", help="never touch the network: install and fetch nothing"
+    )
+    parser.add_argument(
+        "--clean",
+        action="store_true",
+        help="remove the built site and the cached runtime, say what was removed, and stop",
+    )
+    parser.add_argument(
+        "--base-url",
+        metavar="URL",
+        type=_base_url,
+        help="public address of the site, needed only for the sitemap, hreflang, Open Graph and 404 page",
+    )
     return parser.parse_args(argv)
 
 

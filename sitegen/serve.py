@@ -1,4 +1,5 @@
 """Serve the built site on this machine, as a static host would."""
+
 import errno
 import functools
 import http.server
@@ -10,8 +11,12 @@ DEFAULT_PORT = 8000
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    extensions_map = {**http.server.SimpleHTTPRequestHandler.extensions_map,
-                      ".mjs": "text/javascript", ".js": "text/javascript", ".whl": "application/octet-stream"}
+    extensions_map = {
+        **http.server.SimpleHTTPRequestHandler.extensions_map,
+        ".mjs": "text/javascript",
+        ".js": "text/javascript",
+        ".whl": "application/octet-stream",
+    }
 
     def end_headers(self):
         self.send_header("Cache-Control", "no-cache")  # a rebuilt page must show at the next load
@@ -22,7 +27,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 
 def make_server(folder: Path, port: int = 0) -> http.server.ThreadingHTTPServer:
-    """A server on 127.0.0.1, bound and not yet serving; port 0: 8000 or, where that is taken, any free one."""
+    """A server on 127.0.0.1, bound but not serving yet. port 0: 8000 or, where that is taken, a free one."""
     handler = functools.partial(Handler, directory=str(folder))
     for number in [port] if port else [DEFAULT_PORT, 0]:
         try:

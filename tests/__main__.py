@@ -1,4 +1,5 @@
 """python tests [pytest arguments]: install what is missing, find a browser, build site/, run every test."""
+
 # Syntax that an old Python can parse: see build_site.py.
 from __future__ import print_function
 
@@ -12,9 +13,11 @@ sys.path.insert(0, ROOT)
 
 def main():
     from sitegen import bootstrap
+
     bootstrap.ensure(["build", "test"])
 
     from browser import find_browser
+
     environment = dict(os.environ, K3_BROWSER=find_browser(), K3_SITE=os.path.join(ROOT, "site"))
     print("Browser: " + environment["K3_BROWSER"])
     sys.stdout.flush()

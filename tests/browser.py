@@ -1,4 +1,5 @@
 """Find the Chromium that the browser tests drive, or get one."""
+
 import os
 import shutil
 import subprocess
@@ -17,7 +18,7 @@ PLACES = [
 
 
 def find_browser() -> str:
-    """Path of a Chromium or Chrome: $K3_BROWSER, an installed one, else a downloaded one; exits with 2 without one."""
+    """Path of a Chromium: $K3_BROWSER, an installed one, else a downloaded one; exits with 2 without one."""
     wanted = os.environ.get("K3_BROWSER")
     if wanted:
         return shutil.which(wanted) or _fail(f"K3_BROWSER={wanted} is not a program")
@@ -29,7 +30,9 @@ def find_browser() -> str:
 
 
 def _installed() -> str | None:
-    found = [shutil.which(name) for name in NAMES] + [shutil.which(os.path.expandvars(place)) for place in PLACES]
+    found = [shutil.which(name) for name in NAMES] + [
+        shutil.which(os.path.expandvars(place)) for place in PLACES
+    ]
     return next(filter(None, found), None)
 
 

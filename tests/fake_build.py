@@ -1,4 +1,5 @@
 """A whole build in milliseconds: fake runtime files, a tiny project, no network, a stub for the pages."""
+
 import hashlib
 import io
 import sys
@@ -24,10 +25,18 @@ CONTENTS = {
     "pyodide.mjs": b"export const version = 'fake';\n",
     "pyodide.asm.mjs": b"export default 1;\n" * 1000,
     "pyodide.asm.wasm": bytes(range(256)) * 100,
-    "python_stdlib.zip": archive({"json/__init__.py": "X = 1\n", "json/decoder.py": "Y = 2\n", "turtle.py": "Z = 3\n"}),
-    runtime.NUMPY_WHEEL: archive({
-        "numpy/__init__.py": "N = 1\n", "numpy/tests/test_x.py": "", "numpy/_core/core.cpython-314-wasm32.so": "so",
-        "numpy-2.4.3.dist-info/METADATA": "Name: numpy\n", "numpy-2.4.3.dist-info/RECORD": "wrong by now\n"}),
+    "python_stdlib.zip": archive(
+        {"json/__init__.py": "X = 1\n", "json/decoder.py": "Y = 2 in {'a', 'b', 'c'}\n", "turtle.py": "Z = 3\n"}
+    ),
+    runtime.NUMPY_WHEEL: archive(
+        {
+            "numpy/__init__.py": "N = 1\n",
+            "numpy/tests/test_x.py": "",
+            "numpy/_core/core.cpython-314-wasm32.so": "so",
+            "numpy-2.4.3.dist-info/METADATA": "Name: numpy\n",
+            "numpy-2.4.3.dist-info/RECORD": "wrong by now\n",
+        }
+    ),
 }
 ALLOWED = "# a comment\njson\njson.decoder\nnumpy\nnumpy._core.core\n"
 
@@ -49,11 +58,14 @@ class FakeBuild:
         (project / "k3core" / "__init__.py").write_text("__version__ = '0.1.0'\n")
         (project / "README.md").write_text("A test.\n")
         (project / "pyproject.toml").write_text(
-            '[project]\nname = "k3core"\nversion = "0.1.0"\ndescription = "A test."\nreadme = "README.md"\n')
+            '[project]\nname = "k3core"\nversion = "0.1.0"\ndescription = "A test."\nreadme = "README.md"\n'
+        )
         (folder / "allowed.txt").write_text(ALLOWED)
 
         monkeypatch.setenv("K3_CACHE", str(folder / "cache"))
-        monkeypatch.setattr(runtime, "FILES", {name: hashlib.sha256(data).hexdigest() for name, data in CONTENTS.items()})
+        monkeypatch.setattr(
+            runtime, "FILES", {name: hashlib.sha256(data).hexdigest() for name, data in CONTENTS.items()}
+        )
         monkeypatch.setattr(runtime, "CDN", UNREACHABLE)
         monkeypatch.setattr(runtime, "_run_pip", self.pip_fails)
         monkeypatch.setattr(compiler, "_routes", lambda runtime_dir: [])
@@ -70,13 +82,16 @@ class FakeBuild:
         report("1 page")
 
     def pip_fails(self, command, temporary, report, unreachable):
-        raise sitegen.failure.Failure(f"cannot be fetched: {unreachable}; pip: ERROR: No matching distribution")
+        raise sitegen.failure.Failure(
+            f"cannot be fetched: {unreachable}; pip: ERROR: No matching distribution"
+        )
 
     def pip_brings(self, contents: dict[str, bytes]):
         def run(command, temporary, report, unreachable):
             with zipfile.ZipFile(temporary / "open_webui-0.12.4-py3-none-any.whl", "w") as wheel:
                 for name, data in contents.items():
                     wheel.writestr("open_webui/frontend/pyodide/" + name, data)
+
         return run
 
     def fill_cache(self):
@@ -88,4 +103,6 @@ class FakeBuild:
 
     def files(self, folder: Path | None = None) -> dict[str, bytes]:
         folder = folder or self.out
-        return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        return {
+            str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+        }

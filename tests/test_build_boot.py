@@ -1,4 +1,5 @@
 """The packed files, exactly as a page gets them, start Python; every module that ships can be imported."""
+
 import gzip
 import json
 import subprocess
@@ -10,8 +11,10 @@ from sitegen import compiler, pack, runtime
 
 ROOT = Path(__file__).parent.parent
 CACHED = all((runtime.cache_dir() / f"pyodide-{runtime.PYODIDE}" / name).is_file() for name in runtime.FILES)
-pytestmark = [pytest.mark.skipif(not compiler.node(), reason="needs Node 18 or newer"),
-              pytest.mark.skipif(not CACHED, reason="the browser runtime is not cached: build the site first")]
+pytestmark = [
+    pytest.mark.skipif(not compiler.node(), reason="needs Node 18 or newer"),
+    pytest.mark.skipif(not CACHED, reason="the browser runtime is not cached: build the site first"),
+]
 
 # Runs in Pyodide: imports what /work/modules.json lists and k3core, and writes what it found.
 PROBE = """
@@ -19,7 +22,8 @@ import importlib, json, pkgutil, sys
 failed = {}
 import k3core
 names = json.load(open("/work/modules.json"))
-names += [m.name for m in pkgutil.walk_packages(k3core.__path__, "k3core.") if not m.name.endswith("__main__")]
+modules = [module.name for module in pkgutil.walk_packages(k3core.__path__, "k3core.")]
+names += [name for name in modules if not name.endswith("__main__")]
 for name in names:
     try:
         importlib.import_module(name)
@@ -31,7 +35,7 @@ found = {"failed": failed, "python": list(sys.version_info[:2]), "numpy": numpy.
          "normal": numpy.random.default_rng(7).normal(size=3).tolist(),
          "compiled": sorted({m.__spec__.origin.rpartition(".")[2] for n, m in sys.modules.items()
                              if n.split(".")[0] in ("numpy", "k3core", "json") and m.__spec__.origin}),
-         "trimmed": importlib.util.find_spec("turtledemo") is None and importlib.util.find_spec("numpy.fft") is None}
+         "trimmed": not importlib.util.find_spec("xml") and not importlib.util.find_spec("numpy.fft")}
 json.dump(found, open("/work/found.json", "w"))
 """
 
@@ -52,7 +56,6 @@ def booted(request, tmp_path_factory):
     work.mkdir()
     for file in assets.files:
         (files / file.name).write_bytes(gzip.decompress((folder / "site" / file.path).read_bytes()))
-    # A page hands over the interpreter's modules itself; the names of runtime_modules.txt are what it may import.
     (work / "modules.json").write_text(json.dumps(sorted(set().union(*pack.read_allow_list()))))
     (folder / "probe.py").write_text(PROBE)
     command = compiler.in_node(compiler.node(), files, work, folder / "probe.py", lock=assets.lock)

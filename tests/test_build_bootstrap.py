@@ -1,4 +1,5 @@
 """Starting from any Python: what is found, what is installed, and what is said where nothing suits."""
+
 import ast
 import os
 import subprocess
@@ -10,9 +11,17 @@ import pytest
 from sitegen import bootstrap
 
 ROOT = Path(__file__).parent.parent
-OLD_SYNTAX = ["build_site.py", "sitegen/__init__.py", "sitegen/bootstrap.py", "sitegen/options.py", "tests/__main__.py"]
+OLD_SYNTAX = [
+    "build_site.py",
+    "sitegen/__init__.py",
+    "sitegen/bootstrap.py",
+    "sitegen/options.py",
+    "tests/__main__.py",
+]
 PYENV = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
-OLD_PYTHONS = sorted(str(path) for pattern in ["2.7.*", "3.6.*", "3.10.*"] for path in PYENV.glob(pattern + "/bin/python"))
+OLD_PYTHONS = sorted(
+    str(path) for pattern in ["2.7.*", "3.6.*", "3.10.*"] for path in PYENV.glob(pattern + "/bin/python")
+)
 
 
 def program(path: Path, shell: str) -> Path:
@@ -52,7 +61,7 @@ def test_an_old_python_answers(old):
     done = subprocess.run([old, "-B", str(ROOT / "build_site.py"), "--help"], capture_output=True, text=True)
     assert done.returncode == 0 and "--runtime-dir" in done.stdout
     nothing = {"PATH": "/nowhere", "PYENV_ROOT": "/nowhere"}
-    code = "import sys; sys.argv[1:] = []; from sitegen import bootstrap as b; b.VENV = '/nowhere'; b.ensure(['build'])"
+    code = "from sitegen import bootstrap; bootstrap.VENV = '/nowhere'; bootstrap.ensure(['build'])"
     done = subprocess.run([old, "-B", "-c", code], cwd=ROOT, env=nothing, capture_output=True, text=True)
     assert done.returncode == 2
     assert "no Python 3.12 or newer" in done.stderr and len(done.stderr.splitlines()) == 1
@@ -68,13 +77,18 @@ def test_path_comes_before_pyenv_and_newer_before_older(machine):
 
 def test_pyenv_versions_are_ordered_as_numbers(machine):
     for version in ["3.9.18", "3.12.1", "3.12.10", "2.7.18"]:
-        python(machine / "pyenv" / "versions" / version / "bin" / "python", version.replace(".", " ").rpartition(" ")[0])
+        python(
+            machine / "pyenv" / "versions" / version / "bin" / "python",
+            version.replace(".", " ").rpartition(" ")[0],
+        )
     assert bootstrap.find_python() == [str(machine / "pyenv" / "versions" / "3.12.10" / "bin" / "python")]
 
 
 def test_a_shim_without_its_python_and_one_without_venv_are_passed_over(machine):
     program(machine / "bin" / "python3.14", "echo 'pyenv: python3.14: command not found' >&2; exit 127")
-    program(machine / "bin" / "python3.13", "echo 'ModuleNotFoundError: No module named ensurepip' >&2; exit 1")
+    program(
+        machine / "bin" / "python3.13", "echo 'ModuleNotFoundError: No module named ensurepip' >&2; exit 1"
+    )
     good = python(machine / "bin" / "python3", "3 12")
     assert bootstrap.find_python() == [str(good)]
 
@@ -93,7 +107,8 @@ def test_pins_are_missing_unless_installed_at_that_version(monkeypatch, tmp_path
 
     have = importlib.metadata.version("pytest")
     (tmp_path / "pyproject.toml").write_text(
-        f'[dependency-groups]\na = ["pytest=={have}"]\nb = ["pytest==0.1", "no-such-thing-here==1"]\n')
+        f'[dependency-groups]\na = ["pytest=={have}"]\nb = ["pytest==0.1", "no-such-thing-here==1"]\n'
+    )
     monkeypatch.setattr(bootstrap, "ROOT", str(tmp_path))
     assert bootstrap.missing(["a"]) == []
     assert bootstrap.missing(["a", "b"]) == ["pytest==0.1", "no-such-thing-here==1"]
@@ -125,7 +140,9 @@ def steps(machine, monkeypatch):
 
 def expected_steps(machine, make: bool) -> list:
     venv = str(machine / ".venv" / "bin" / "python")
-    made = [[str(machine / "bin" / "python3"), "-m", "venv", "--clear", str(machine / ".venv")]] if make else []
+    made = (
+        [[str(machine / "bin" / "python3"), "-m", "venv", "--clear", str(machine / ".venv")]] if make else []
+    )
     return made + [[venv, "-m", "sitegen.bootstrap", "build", "--offline"], ["restart", venv]]
 
 
@@ -169,7 +186,10 @@ def test_a_package_that_cannot_be_installed_is_named(monkeypatch, capsys):
             assert command[-1] == "numpy==0"
 
         def communicate(self):
-            return None, b"WARNING: slow\nERROR: No matching distribution found for numpy==0\n[notice] hello\n"
+            return (
+                None,
+                b"WARNING: slow\nERROR: No matching distribution found for numpy==0\n[notice] hello\n",
+            )
 
     monkeypatch.setattr(bootstrap, "missing", lambda groups: ["numpy==0"])
     monkeypatch.setattr(bootstrap.subprocess, "Popen", Pip)
@@ -177,7 +197,9 @@ def test_a_package_that_cannot_be_installed_is_named(monkeypatch, capsys):
         bootstrap.install(["build"], offline=False)
     assert stopped.value.code == 2
     lines = capsys.readouterr().err.splitlines()
-    assert lines == ["error: pip could not install numpy==0: ERROR: No matching distribution found for numpy==0"]
+    assert lines == [
+        "error: pip could not install numpy==0: ERROR: No matching distribution found for numpy==0"
+    ]
 
 
 def test_a_failed_step_shows_its_last_line(capsys):

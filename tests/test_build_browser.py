@@ -1,4 +1,5 @@
-"""Which browser the tests drive: the named one, an installed one, a downloaded one, one from Debian, in this order."""
+"""Which browser the tests drive: a named one, an installed one, a downloaded one, Debian's, in this order."""
+
 import sys
 
 import browser

@@ -1,4 +1,5 @@
 """Trimming and byte-compiling: what is kept, that it runs, and that the same input gives the same bytes."""
+
 import ast
 import importlib.util
 import io
@@ -23,22 +24,36 @@ def names(data: bytes) -> list[str]:
     return zipfile.ZipFile(io.BytesIO(data)).namelist()
 
 
-@pytest.mark.parametrize("path, name", [
-    ("json/__init__.py", "json"), ("json/decoder.py", "json.decoder"), ("abc.py", "abc"),
-    ("numpy/_core/_multiarray_umath.cpython-314-wasm32-emscripten.so", "numpy._core._multiarray_umath"),
-    ("numpy/__init__.pyi", None), ("numpy/py.typed", None), ("numpy-2.4.3.dist-info/METADATA", None)])
+@pytest.mark.parametrize(
+    "path, name",
+    [
+        ("json/__init__.py", "json"),
+        ("json/decoder.py", "json.decoder"),
+        ("abc.py", "abc"),
+        ("numpy/_core/_multiarray_umath.cpython-314-wasm32-emscripten.so", "numpy._core._multiarray_umath"),
+        ("numpy/__init__.pyi", None),
+        ("numpy/py.typed", None),
+        ("numpy-2.4.3.dist-info/METADATA", None),
+    ],
+)
 def test_module_names(path, name):
     assert compile_modules.module_name(path) == name
 
 
 def test_repack_keeps_the_listed_modules_and_the_metadata():
     kept = compile_modules.repack(NUMPY, {"numpy", "numpy._core.core"})
-    assert names(kept) == ["numpy-2.4.3.dist-info/METADATA", "numpy/__init__.pyc", "numpy/_core/core.cpython-314-wasm32.so"]
+    assert names(kept) == [
+        "numpy-2.4.3.dist-info/METADATA",
+        "numpy/__init__.pyc",
+        "numpy/_core/core.cpython-314-wasm32.so",
+    ]
     assert "numpy/__init__.py" in names(compile_modules.repack(NUMPY, {"numpy"}, compiled=False))
 
 
 def test_repack_keeps_everything_without_a_list():
-    data = archive({"k3core/__init__.py": "", "k3core/models/k3.json": "{}", "k3core-0.1.0.dist-info/RECORD": ""})
+    data = archive(
+        {"k3core/__init__.py": "", "k3core/models/k3.json": "{}", "k3core-0.1.0.dist-info/RECORD": ""}
+    )
     assert names(compile_modules.repack(data)) == ["k3core/__init__.pyc", "k3core/models/k3.json"]
 
 
@@ -57,10 +72,17 @@ def test_byte_code_is_never_compared_with_a_source_and_runs():
 
 
 def test_an_archive_of_byte_code_can_be_imported_from(tmp_path):
-    (tmp_path / "lib.zip").write_bytes(compile_modules.repack(archive({"pkg/__init__.py": "", "pkg/m.py": "X = 7\n"})))
+    (tmp_path / "lib.zip").write_bytes(
+        compile_modules.repack(archive({"pkg/__init__.py": "", "pkg/m.py": "X = 7\n"}))
+    )
     code = "import pkg.m; print(pkg.m.X, pkg.m.__file__.endswith('m.pyc'))"
-    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(tmp_path / "lib.zip")},
-                          capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "lib.zip")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stdout.split() == ["7", "True"]
 
 
@@ -72,7 +94,7 @@ def test_repack_depends_on_nothing_but_its_input():
 
 @pytest.fixture
 def route(tmp_path, monkeypatch):
-    """compile_archives with only the running interpreter as a route: as if its byte code were the browser's."""
+    """compile_archives with the running interpreter as the only route, as if it were the browser's."""
     monkeypatch.setenv("K3_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(compiler, "MAGIC", importlib.util.MAGIC_NUMBER.hex())
     monkeypatch.setattr(compiler, "_pythons", lambda: [sys.executable])
@@ -80,7 +102,10 @@ def route(tmp_path, monkeypatch):
 
 
 def test_the_python_route_compiles_as_repack_does_and_only_once(route, monkeypatch, capsys, tmp_path):
-    jobs = {"stdlib.zip": (CONTENTS["python_stdlib.zip"], {"json", "json.decoder"}), "k3core.whl": (NUMPY, None)}
+    jobs = {
+        "stdlib.zip": (CONTENTS["python_stdlib.zip"], {"json", "json.decoder"}),
+        "k3core.whl": (NUMPY, None),
+    }
     expected = {name: compile_modules.repack(*job) for name, job in jobs.items()}
     assert route(jobs) == (expected, "python3.14")
     assert "compiling stdlib.zip, k3core.whl" in capsys.readouterr().out
@@ -114,7 +139,9 @@ def test_the_wheel_does_not_depend_on_when_and_where_it_is_built(tmp_path, monke
         (project / "k3core" / "__init__.py").write_text("__version__ = '0.1.0'\n")
         (project / "k3core" / "models" / "k3.json").write_text("{}")
         (project / "pyproject.toml").write_text(
-            '[project]\nname = "k3core"\nversion = "0.1.0"\ndescription = "A test."\nrequires-python = ">=3.12"\n')
+            '[project]\nname = "k3core"\nversion = "0.1.0"\n'
+            'description = "A test."\nrequires-python = ">=3.12"\n'
+        )
         os.utime(project / "k3core" / "__init__.py", (number, 1e9 + number))
         monkeypatch.setenv("SOURCE_DATE_EPOCH", str(1_000_000_000 + number))
         wheels.append(pack.build_wheel(project, project / "dist"))
@@ -143,4 +170,6 @@ def test_the_allow_list_has_what_k3core_imports():
     for name, path in wanted.items():
         origin = "" if name.startswith("k3core") else str(importlib.util.find_spec(name).origin)
         if origin.endswith(".py"):  # neither built in nor frozen
-            assert name in listed, f"{path} imports {name}: use it in exercise_modules.py, then python -m sitegen.find_modules"
+            assert (
+                name in listed
+            ), f"{path} imports {name}: use it in exercise_modules.py, then python -m sitegen.find_modules"

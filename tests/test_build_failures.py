@@ -1,4 +1,5 @@
-"""Every failure of a build: status 2, one line on stderr, the earlier site as it was, and nothing left lying about."""
+"""Every failure of a build: status 2, one line on stderr, the earlier site as it was, nothing left over."""
+
 import errno
 import socket
 from pathlib import Path
@@ -23,6 +24,7 @@ def build(tmp_path, monkeypatch):
 @pytest.fixture
 def fails(build, capfd):
     """Call: run the build, check that it fails as every failure must, return its message."""
+
     def run(*arguments: str) -> str:
         before, beside = build.files(), sorted(build.folder.iterdir())
         capfd.readouterr()
@@ -30,9 +32,12 @@ def fails(build, capfd):
         errors = capfd.readouterr().err.splitlines()
         assert len(errors) == 1 and errors[0].startswith("error: ")
         assert build.files() == before
-        assert [path for path in sorted(build.folder.iterdir()) if path not in beside + [build.folder / "cache"]] == []
+        assert [
+            path for path in sorted(build.folder.iterdir()) if path not in beside + [build.folder / "cache"]
+        ] == []
         assert [path for path in (build.folder / "cache").rglob(".*")] == []
         return errors[0]
+
     return run
 
 
@@ -51,7 +56,10 @@ def test_offline_with_an_empty_cache_asks_nobody(fails, monkeypatch):
 def wrong_hash(message: str, source: str) -> bool:
     """Whether the message names the file, both hashes, and the source."""
     import hashlib
-    return all(part in message for part in [WASM, runtime.FILES[WASM], hashlib.sha256(b"evil").hexdigest(), source])
+
+    return all(
+        part in message for part in [WASM, runtime.FILES[WASM], hashlib.sha256(b"evil").hexdigest(), source]
+    )
 
 
 def test_wrong_hash_in_the_runtime_dir(build, fails):
@@ -169,12 +177,24 @@ def test_a_swap_that_fails_half_way_is_undone(build, fails, monkeypatch):
 
 def test_port_in_use(build, capfd):
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        assert build.build("--runtime-dir", str(build.runtime_dir), "--serve", str(taken.getsockname()[1])) == 2
+        assert (
+            build.build("--runtime-dir", str(build.runtime_dir), "--serve", str(taken.getsockname()[1])) == 2
+        )
     assert "cannot serve on port" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [["--serve", "http"], ["--serve", "0"], ["--serve", "65536"], ["--base-url", "site"],
-                                       ["--base-url", "ftp://x/"], ["--out"], ["--nonsense"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--serve", "http"],
+        ["--serve", "0"],
+        ["--serve", "65536"],
+        ["--base-url", "site"],
+        ["--base-url", "ftp://x/"],
+        ["--out"],
+        ["--nonsense"],
+    ],
+)
 def test_wrong_options(build, capfd, arguments):
     with pytest.raises(SystemExit) as stopped:
         build.build(*arguments)
@@ -199,4 +219,5 @@ def served(folder: Path):
             finally:
                 server.shutdown()
                 thread.join()
+
     return run()

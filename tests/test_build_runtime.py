@@ -1,4 +1,5 @@
 """Where the browser's Python comes from: the order of the sources, and what each leaves in the cache."""
+
 import re
 import sys
 import tomllib
@@ -103,6 +104,10 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
 
 def test_the_pins_belong_together():
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
-    assert f"numpy=={runtime.NUMPY}" in groups["build"]  # the numbers of the build and of the browser must agree
-    assert all(re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9][0-9a-z.]*", pin) for pins in groups.values() for pin in pins)
+    assert (
+        f"numpy=={runtime.NUMPY}" in groups["build"]
+    )  # the numbers of the build and of the browser must agree
+    assert all(
+        re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9][0-9a-z.]*", pin) for pins in groups.values() for pin in pins
+    )
     assert set(PINNED) == set(CONTENTS) and all(re.fullmatch("[0-9a-f]{64}", pin) for pin in PINNED.values())

@@ -1,4 +1,5 @@
 """What a build that succeeds writes, says and repeats."""
+
 import base64
 import gzip
 import hashlib
@@ -36,7 +37,12 @@ def test_a_build_says_what_it_did(build, capfd):
     assert last[1] == "Compile route: sources" and " MB" in last[2]
     assert last[3] == f"Where: {build.out}" and (build.out / "index.html").as_uri() in last[4]
     assert build.files()["index.html"].endswith(b"https://example.org/lab/")
-    assert sorted(path.name for path in build.folder.iterdir()) == ["allowed.txt", "distribution", "project", "site"]
+    assert sorted(path.name for path in build.folder.iterdir()) == [
+        "allowed.txt",
+        "distribution",
+        "project",
+        "site",
+    ]
 
 
 def test_a_rebuild_replaces_the_site(build):
@@ -66,9 +72,15 @@ def test_both_forms_of_every_runtime_file_hold_what_the_manifest_says(build, ass
     for file in assets.files:
         packed = files[file.path]
         data = gzip.decompress(packed)
-        assert (len(packed), len(data), hashlib.sha256(data).hexdigest()) == (file.wire_bytes, file.raw_bytes, file.sha256)
+        assert (len(packed), len(data), hashlib.sha256(data).hexdigest()) == (
+            file.wire_bytes,
+            file.raw_bytes,
+            file.sha256,
+        )
         assert file.sha256[:8] in file.path and file.encoding == "gzip"
-        calls = [re.fullmatch(r'K3\.file\("(.+)", "(.*)"\);\n', files[script].decode()) for script in file.scripts]
+        calls = [
+            re.fullmatch(r'K3\.file\("(.+)", "(.*)"\);\n', files[script].decode()) for script in file.scripts
+        ]
         assert {call[1] for call in calls} == {file.name}
         assert base64.b64decode("".join(call[2] for call in calls), validate=True) == packed
         if file.name in ["pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm"]:
@@ -94,7 +106,12 @@ def test_the_lock_names_numpy_and_k3core_as_shipped(assets):
     for package in lock["packages"].values():
         assert package["sha256"] == shipped[package["file_name"]]
     assert lock["packages"]["k3core"]["depends"] == ["numpy"] and lock["packages"]["numpy"]["depends"] == []
-    assert lock["info"] == {"abi_version": "2026_0", "arch": "wasm32", "platform": "emscripten_5_0_3", "python": "3.14.0"}
+    assert lock["info"] == {
+        "abi_version": "2026_0",
+        "arch": "wasm32",
+        "platform": "emscripten_5_0_3",
+        "python": "3.14.0",
+    }
 
 
 def test_clean_removes_the_site_and_the_cache_and_says_so(build, capfd, monkeypatch):
@@ -145,7 +162,9 @@ def test_a_route_that_fails_is_named_and_the_next_one_taken(build, capfd, monkey
     import sys
 
     code = "import sys; sys.exit('SyntaxError: no')"
-    monkeypatch.setattr(compiler, "_routes", lambda folder: [("node", "x", lambda folder: [sys.executable, "-c", code])])
+    monkeypatch.setattr(
+        compiler, "_routes", lambda folder: [("node", "x", lambda folder: [sys.executable, "-c", code])]
+    )
     assert build.build("--runtime-dir", str(build.runtime_dir)) == 0
     out = capfd.readouterr().out
     assert "node could not compile: SyntaxError: no" in out and "Compile route: sources" in out
