@@ -3,6 +3,7 @@
 import base64
 import gzip
 import hashlib
+import io
 import json
 import os
 from dataclasses import dataclass
@@ -122,7 +123,7 @@ def lock_file(contents: dict[str, bytes]) -> str:
 
 def _place(name: str, data: bytes, out: Path) -> RuntimeFile:
     digest = hashlib.sha256(data).hexdigest()
-    packed = gzip.compress(data, 9, mtime=0)
+    packed = _gzipped(data)
     path = f"{FOLDER}/{name}.{digest[:8]}.gz"
     (out / FOLDER).mkdir(parents=True, exist_ok=True)
     (out / path).write_bytes(packed)
@@ -132,3 +133,11 @@ def _place(name: str, data: bytes, out: Path) -> RuntimeFile:
     for script, part in zip(scripts, parts):
         (out / script).write_text(f'K3.file("{name}", "{part}");\n', encoding="ascii")
     return RuntimeFile(name, path, scripts, len(packed), len(data), digest)
+
+
+def _gzipped(data: bytes) -> bytes:
+    buffer = io.BytesIO()
+    # Not gzip.compress: the header that it writes differs between Python 3.12 and 3.13.
+    with gzip.GzipFile("", "wb", 9, buffer, mtime=0) as file:
+        file.write(data)
+    return buffer.getvalue()
