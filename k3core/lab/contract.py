@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from k3core.lab.display import quantity
-from k3core.lab.params import Param, parse_all, parse_seed
+from k3core.lab.params import Param, ParamError, parse_all, parse_seed, shown
 from k3core.lab.text import Text, say, say_all
 
 BADGES = ("computed", "derived", "published", "illustrative")
@@ -87,8 +87,8 @@ class Table:
             "rows": [[say_all(json_value(cell), lang) for cell in row] for row in rows],
         }
         if self.title is not None:
-            out["text"] = [[say(cell, lang) if isinstance(cell, Text) else quantity(cell, column.unit)
-                            for column, cell in zip(self.columns, row)] for row in rows]
+            out["text"] = [[say_or_quantity(cell, column.unit, lang) for column, cell in zip(self.columns, row)]
+                           for row in rows]
         return out
 
 
@@ -187,7 +187,8 @@ class Result:
     def to_json(self, lang: str) -> dict:
         """The result as JSON data in `lang`; the digest does not depend on the language."""
         return {
-            "slug": self.slug, "params": self.params, "seed": self.seed,
+            "slug": self.slug, "params": {name: json_value(value) for name, value in self.params.items()},
+            "seed": self.seed,
             "metrics": [metric.to_json(lang) for metric in self.metrics],
             "tables": {name: table.to_json(lang) for name, table in self.tables.items()},
             "figures": [figure.to_json(lang) for figure in self.figures],
@@ -279,17 +280,17 @@ class Experiment:
     def picture(self, result: Result, scene: str, frame: int, lang: str, narrow: bool = False) -> Picture:
         """Frame `frame` (0-based) of a scene, its words in `lang`. Raises ValueError where there is no such scene or frame."""
         found = result.scene(scene)
-        if not 0 <= frame < found.frames:
-            raise ValueError(f"frame is {frame}; {scene} has frames 0 to {found.frames - 1}")
+        if not isinstance(frame, int) or not 0 <= frame < found.frames:
+            raise ValueError(f"frame is {frame!r}; {scene} has frames 0 to {found.frames - 1}")
         return self.draw[scene](result, found, frame, lang, narrow)
 
     def preset(self, name: str) -> Preset:
-        """The preset called `name`. Raises ValueError."""
+        """The preset called `name`. Raises ParamError."""
         for preset in self.presets:
             if preset.name == name:
                 return preset
         names = ", ".join(preset.name for preset in self.presets)
-        raise ValueError(f"{self.slug} has no preset {name!r}; there are {names}")
+        raise ParamError("preset", Text("there is no preset {name}; there are {names}", name=shown(name), names=names))
 
     def to_json(self, lang: str) -> dict:
         """The experiment as the page and `python -m k3core tabs` list it."""
@@ -323,6 +324,8 @@ def say_or_quantity(value, unit: str, lang: str) -> str:
 
 def json_value(value):
     """A value as JSON can carry it: integers above 2**53 as strings. Raises ValueError for what is not finite."""
+    if isinstance(value, (list, tuple)):
+        return [json_value(item) for item in value]
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > BIGGEST_JSON_INTEGER:
         return str(value)
     if isinstance(value, float) and not math.isfinite(value):

@@ -3,22 +3,27 @@
 import json
 
 from k3core.lab.contract import Progress, Result, dumps
-from k3core.lab.params import ParamError
+from k3core.lab.params import ParamError, parse_all, parse_frames, parse_seed
 from k3core.lab.registry import experiment
+from k3core.lab.text import LANGUAGES
 
 
 class Host:
     """Runs experiments step by step and draws frames of the last result.
 
-    Requests: {"do": "start", "slug", "params", "seed", "lang", "frames": {scene: index}, "narrow"} then
-    {"do": "step"} until the reply's state is no longer "progress"; {"do": "drop"}; {"do": "frame", "slug", "params",
-    "seed", "lang", "scene", "index", "narrow"}; {"do": "file", "key", "text"} keeps a dropped file, which "start" and
-    "frame" then name in "files": {input name: key}. A reply has "state": "progress", "done", "frame", "dropped", "kept",
-    "param_error" or "error"; the last two carry a "message" for the reader.
+    Requests: {"do": "start", "slug", "params", "seed", "lang"} then {"do": "step"} until the reply's state is no
+    longer "progress"; {"do": "drop"}; {"do": "frame", "slug", "params", "seed", "lang", "scene", "index", "narrow"};
+    {"do": "file", "key", "text"} keeps a dropped file, which "start" and "frame" then name in "files": {input name:
+    key}. "start" also takes "frames" ({"frame.SCENE": index}, which pictures to send along), "narrow", and "preset",
+    only to be refused where there is none of this name. A reply has "state": "progress", "done", "frame", "dropped",
+    "kept", "param_error" or "error"; the last two carry a "message" for the reader.
     """
 
     def __init__(self):
+        self.actions = {"start": self._start, "step": self._step, "drop": self._drop, "frame": self._frame,
+                        "file": self._file}
         self.request = None
+        self.frames = {}
         self.steps = None
         self.result = None
         self.result_files = {}
@@ -29,18 +34,21 @@ class Host:
         lang = "en"
         try:
             request = json.loads(text)
+            if request.get("lang", lang) not in LANGUAGES:
+                raise ValueError(f"lang is {request['lang']!r}; it takes {' or '.join(LANGUAGES)}")
             lang = request.get("lang", lang)
-            return dumps(getattr(self, f"_{request['do']}")(request))
+            return dumps(self.actions[request["do"]](request))
         except ParamError as error:
-            self.steps = None
             return dumps({"state": "param_error", "param": error.name, "message": error.render(lang)})
         except Exception as error:  # a reader's edit or a defect: the page must show it and go on
-            self.steps = None
             return dumps({"state": "error", "message": f"{type(error).__name__}: {error}"})
 
     def _start(self, request: dict) -> dict:
-        self.request = request
-        self.steps = experiment(request["slug"]).steps(request["params"], request["seed"], self._texts(request))
+        chosen = experiment(request["slug"])
+        if request.get("preset") is not None:
+            chosen.preset(request["preset"])
+        self.request, self.frames = request, parse_frames(chosen.draw, request.get("frames", {}))
+        self.steps = chosen.steps(request["params"], request["seed"], self._texts(request))
         return self._step(request)
 
     def _step(self, _request: dict) -> dict:
@@ -73,19 +81,17 @@ class Host:
         """The frame of each scene that the page is showing, or the last one where the scene became shorter."""
         pictures, lang = {}, self.request["lang"]
         for scene in result.scenes:
-            index = self.request.get("frames", {}).get(scene.name, scene.poster)
-            index = min(max(0, index), scene.frames - 1)
+            index = min(self.frames.get(scene.name, scene.poster), scene.frames - 1)
             picture = experiment(result.slug).picture(result, scene.name, index, lang, self.request.get("narrow", False))
             pictures[scene.name] = {"index": index} | picture.to_json(lang)
         return pictures
 
     def _result_for(self, request: dict) -> Result:
         """The last result if it answers this request, else a fresh run."""
-        last, files = self.result, request.get("files", {})
-        if last is None or (last.slug, last.seed, last.params, self.result_files) != (
-                request["slug"], request["seed"], request["params"], files):
-            self.result_files = files
-            self.result = experiment(request["slug"]).run(request["params"], request["seed"], self._texts(request))
+        chosen, last, files = experiment(request["slug"]), self.result, request.get("files", {})
+        params, seed = parse_all(chosen.params, request["params"]), parse_seed(request["seed"])
+        if last is None or (last.slug, last.params, last.seed, self.result_files) != (chosen.slug, params, seed, files):
+            self.result, self.result_files = chosen.run(params, seed, self._texts(request)), files
         return self.result
 
 

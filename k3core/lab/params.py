@@ -81,9 +81,11 @@ class Param:
     def _parse_float(self, raw):
         if isinstance(raw, str) and _FLOAT.fullmatch(raw.strip()):
             raw = float(raw)
-        if not isinstance(raw, (int, float)) or isinstance(raw, bool) or not math.isfinite(raw):
+        if not isinstance(raw, (int, float)) or isinstance(raw, bool):
             raise self._error(raw)
         self._check_bounds(raw)
+        if not math.isfinite(raw):
+            raise self._error(raw)
         return float(raw)
 
     def _parse_bool(self, raw):
@@ -94,8 +96,9 @@ class Param:
         return raw
 
     def _parse_choice(self, raw):
+        given = raw.strip() if isinstance(raw, str) else raw
         for value, _ in self.choices:
-            if not isinstance(raw, bool) and str(raw).strip() == str(value):
+            if not isinstance(raw, bool) and given in (value, str(value)):
                 return value
         raise self._error(raw)
 
@@ -116,8 +119,8 @@ class Param:
             raise self._error(value)
 
     def _error(self, raw) -> ParamError:
-        shown = repr(raw) if len(repr(raw)) <= 60 else repr(raw)[:57] + "..."
-        message = Text("{name} is {value}; it takes {allowed}", name=self.name, value=shown, allowed=self._allowed())
+        message = Text("{name} is {value}; it takes {allowed}", name=self.name, value=shown(raw),
+                       allowed=self._allowed())
         return ParamError(self.name, message)
 
     def _allowed(self) -> Text:
@@ -141,14 +144,32 @@ class Param:
 def parse_all(params: tuple, raw: dict) -> dict:
     """Every parameter's value: from `raw` where it is given, else the default. Raises ParamError."""
     known = {param.name: param for param in params}
+    if not isinstance(raw, dict):
+        raise ParamError("params", Text("the parameters are {value}; they must be an object with one value per name",
+                                        value=shown(raw)))
     for name in raw:
         if name not in known:
-            shown = name if len(name) <= 40 else name[:37] + "..."
             raise ParamError(name, Text("there is no parameter {name}; there are {names}",
-                                        name=repr(shown), names=", ".join(known)))
+                                        name=shown(name), names=", ".join(known)))
     return {name: param.parse(raw.get(name, param.default)) for name, param in known.items()}
+
+
+def parse_frames(scenes, raw: dict) -> dict:
+    """Scene -> frame number, from the address's `frame.SCENE` entries. Raises ParamError."""
+    params = {f"frame.{scene}": scene for scene in scenes}
+    given = parse_all(tuple(Param(name, Text("frame"), "int", 0, 0, 10**6) for name in params), raw)
+    return {params[name]: given[name] for name in raw}
 
 
 def parse_seed(raw) -> int:
     """A seed: a whole number from 0 to 2**32 - 1. Raises ParamError."""
     return Param("seed", Text("seed"), "int", 0, 0, 2**32 - 1).parse(raw)
+
+
+def shown(raw) -> str:
+    """A value as a message quotes it: on one line, and cut where it is long."""
+    try:
+        text = repr(raw)
+    except ValueError:  # Python does not print integers of more than 4,300 digits
+        text = f"{type(raw).__name__}..."
+    return text if len(text) <= 60 else text[:57] + "..."

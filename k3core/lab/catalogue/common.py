@@ -11,6 +11,10 @@ ZH = {
         "最多 {count} 个 {low} 到 {high} 之间的数，以逗号分隔",
     "text of at most {count} characters": "不超过 {count} 个字符的文本",
     "there is no parameter {name}; there are {names}": "没有参数 {name}；可用的有 {names}",
+    "the parameters are {value}; they must be an object with one value per name":
+        "参数为 {value}；应为一个对象，每个参数名对应一个值",
+    "there is no preset {name}; there are {names}": "没有情境 {name}；可用的有 {names}",
     "seed": "随机种子",
+    "frame": "帧",
     "measured {measured}, required {bound}": "实测 {measured}，要求 {bound}",
 }
