@@ -1,4 +1,4 @@
-"""Kimi Delta Attention: gates, short convolution, and the recurrence in step, recurrent, chunk and segment form.
+"""Kimi Delta Attention: gates, short convolution, and the recurrence as step, loop, chunks and segments.
 
 Shapes: T tokens, H query/key heads, HV value heads (a multiple of H; query and key heads are repeated, each
 HV / H times in a row), dk and dv the head sizes. Per value head the state S is [dk, dv], and one token does
@@ -9,7 +9,8 @@ HV / H times in a row), dk and dv the head sizes. Per value head the state S is 
     o  = S^T (scale q)             read after the update
 
 Sources: Kimi Linear (arXiv 2510.26692), Kimi K3 report (arXiv 2607.24653) section 2.1.1, fla-org/
-flash-linear-attention fla/ops/kda/naive.py. `kda_recurrent` is the specification; every other form must equal it.
+flash-linear-attention fla/ops/kda/naive.py. `kda_recurrent` is the specification; every other form must equal
+it.
 """
 
 from typing import NamedTuple
@@ -66,7 +67,7 @@ def _gate_inputs(z, A_log):
 
 
 def l2norm(x, eps=1e-6):
-    """Divide by sqrt(sum(x^2) + eps) over the last axis: eps inside the root, sum not mean (FLA l2norm.py)."""
+    """Divide by sqrt(sum(x^2) + eps) over the last axis: eps inside, sum not mean (FLA l2norm.py)."""
     return x / np.sqrt(np.sum(x * x, axis=-1, keepdims=True) + eps)
 
 
@@ -80,7 +81,9 @@ def short_conv(x, weight, window=None):
     if window is None:
         window = np.zeros((W - 1, x.shape[1]), x.dtype)
     if weight.shape[1:] != x.shape[1:] or window.shape != (W - 1, *x.shape[1:]):
-        raise ValueError(f"x {x.shape} needs weight [W, D] and window [W-1, D], not {weight.shape}, {window.shape}")
+        raise ValueError(
+            f"x {x.shape} needs weight [W, D] and window [W-1, D], not {weight.shape}, {window.shape}"
+        )
     inputs = np.concatenate([window, x])
     y = inputs[:T] * weight[0]
     for j in range(1, W):
@@ -98,9 +101,11 @@ def short_conv_step(x, weight, window):
 
 
 def kda_update(k, v, g, beta, state):
-    """Absorb one token: k [HV, dk], v [HV, dv], g [HV, dk], beta [HV], state [HV, dk, dv] -> (state, u [HV, dv]).
+    """Absorb one token -> (state [HV, dk, dv], u [HV, dv]).
 
-    u = beta (v - S^T k) on the decayed state is the corrected value that is written. The old state is not changed.
+    k [HV, dk], v [HV, dv], g [HV, dk], beta [HV], state [HV, dk, dv];
+    u = beta (v - S^T k) on the decayed state is the corrected value that is written. The old state is not
+    changed.
     """
     decayed = state * np.exp(g)[:, :, None]
     u = beta[:, None] * (v - np.einsum("hkv,hk->hv", decayed, k))
@@ -113,7 +118,11 @@ def kda_read(q, state, scale):
 
 
 def kda_step(q, k, v, g, beta, state, scale=None):
-    """One token of the recurrence: q, k [HV, dk], v [HV, dv], g [HV, dk], beta [HV], state -> (o [HV, dv], state)."""
+    """One token of the recurrence -> (o [HV, dv], state).
+
+    q, k [HV, dk], v [HV, dv], g [HV, dk], beta [HV], state [HV, dk, dv]; scale, default dk^-0.5, multiplies
+    q.
+    """
     state, _ = kda_update(k, v, g, beta, state)
     return kda_read(q, state, q.shape[-1] ** -0.5 if scale is None else scale), state
 
@@ -134,7 +143,7 @@ def kda_recurrent(q, k, v, g, beta, state=None, scale=None):
 
 
 def kda_trace(q, k, v, g, beta, state=None, scale=None):
-    """`kda_recurrent` one token at a time: yields (o [HV, dv], u [HV, dv], state) after each, with the same bits."""
+    """`kda_recurrent` token by token, with its bits: yields (o [HV, dv], u [HV, dv], state) after each."""
     q, k, v, g, beta, state, scale = check_inputs(q, k, v, g, beta, state, scale)
     for t in range(len(v)):
         state, u = kda_update(k[t], v[t], g[t], beta[t], state)
@@ -143,12 +152,14 @@ def kda_trace(q, k, v, g, beta, state=None, scale=None):
 
 
 def check_inputs(q, k, v, g, beta, state=None, scale=None):
-    """The inputs of `kda_recurrent`, checked, in one dtype, heads repeated to HV, state and scale filled in."""
+    """The inputs of `kda_recurrent`: checked, in one dtype, heads repeated to HV, defaults filled in."""
     names = ("q", "k", "v", "g", "beta")
     arrays = [np.asarray(x) for x in (q, k, v, g, beta)]
     q, k, v, g, beta = arrays
     if q.ndim != 3 or k.shape != q.shape or v.ndim != 3 or len(v) != len(q):
-        raise ValueError(f"q and k must be [T, H, dk] and v [T, HV, dv], not {q.shape}, {k.shape} and {v.shape}")
+        raise ValueError(
+            f"q and k must be [T, H, dk] and v [T, HV, dv], not {q.shape}, {k.shape} and {v.shape}"
+        )
     (T, H, dk), (_, HV, dv) = q.shape, v.shape
     if H == 0 or HV == 0 or HV % H:
         raise ValueError(f"the value heads of v ({HV}) must be a multiple of the heads of q and k ({H})")
@@ -177,7 +188,9 @@ def check_inputs(q, k, v, g, beta, state=None, scale=None):
 
 def _finite_state(state):
     if not np.isfinite(state).all():
-        raise ValueError("the state is no longer finite: are the keys normalised (l2norm) and beta within [0, 2]?")
+        raise ValueError(
+            "the state is no longer finite: are the keys normalised (l2norm) and beta within [0, 2]?"
+        )
     return state
 
 
@@ -187,11 +200,11 @@ def _finite_state(state):
 def kda_chunk(q, k, v, g, beta, state=None, scale=None, chunk_size=64):
     """The recurrence in chunks: equal to `kda_recurrent` in algebra, not in the last bits.
 
-    Arguments and result as for `kda_recurrent`; chunk_size is any positive number. Inside a chunk the updates form
-    a unit lower triangular system (WY form); only the state goes from chunk to chunk. Safe for every gate: a decay
-    is only ever split into factors exp(<= 0), or inside a 16-token tile into a pair within exp(+-40); where a gate
-    is too strong for that, it is taken pair by pair.
-    Source: Kimi Linear section 3 and FLA fla/ops/kda (naive_chunk_kda, chunk_intra.py).
+    Arguments and result as for `kda_recurrent`; chunk_size is any positive number. Inside a chunk the updates
+    form a unit lower triangular system (WY form); only the state goes from chunk to chunk. Safe for every
+    gate: a decay is only ever split into factors exp(<= 0), or inside a 16-token tile into a pair within
+    exp(+-40); where a gate is too strong for that, it is taken pair by pair. Source: Kimi Linear section 3
+    and FLA fla/ops/kda (naive_chunk_kda, chunk_intra.py).
     """
     if chunk_size < 1:
         raise ValueError(f"chunk_size must be at least 1, not {chunk_size}")
@@ -199,18 +212,23 @@ def kda_chunk(q, k, v, g, beta, state=None, scale=None, chunk_size=64):
     o = np.empty_like(v)
     T = len(v)
     whole, group = T - T % chunk_size, GROUP * chunk_size
-    for start in [*range(0, whole, group), whole]:  # equal chunks in groups, then what is left as one short chunk
+    for start in [
+        *range(0, whole, group),
+        whole,
+    ]:  # equal chunks in groups, then what is left as one short chunk
         part = slice(start, min(start + group, whole) if start < whole else T)
         if part.start < part.stop:
             size = min(chunk_size, part.stop - start)
-            chunks = (x[part].reshape(-1, size, *x.shape[1:]).swapaxes(1, 2) for x in (q, k, v, g, beta[..., None]))
+            chunks = (
+                x[part].reshape(-1, size, *x.shape[1:]).swapaxes(1, 2) for x in (q, k, v, g, beta[..., None])
+            )
             reads, state = _solve_chunks(*chunks, state)
             np.multiply(reads.swapaxes(1, 2), scale, out=o[part].reshape(-1, size, *v.shape[1:]))
     return o, _finite_state(state)
 
 
 def _solve_chunks(q, k, v, g, beta, state):
-    """N chunks of C tokens: q, k, g [N, HV, C, dk], v [N, HV, C, dv], beta [N, HV, C, 1] -> (S^T q, state)."""
+    """N chunks of C tokens: q, k, g [N, HV, C, dk], v [N, HV, C, dv], beta [N, HV, C, 1] -> (o, state)."""
     from_start, keys_to_end, fade, products = _decayed(q, k, g)
     queries, keys = from_start[:, :, 0], from_start[:, :, 1]
     # Token i meets what the tokens j < i of its chunk wrote: (I + beta overlap) u = beta (v - S^T k).
@@ -227,8 +245,9 @@ def _solve_chunks(q, k, v, g, beta, state):
 def _decayed(q, k, g):
     """Decays inside chunks; q, k, g [N, HV, C, dk].
 
-    With G the cumulative log decay: q_i and k_i exp(G_i) [N, HV, 2, C, dk]; k_j exp(G_C - G_j) [N, HV, C, dk];
-    exp(G_C) [N, HV, dk, 1]; and products [N, HV, 2, C, C]: x_i . k_j exp(G_i - G_j), x = q for j <= i, x = k for j < i.
+    With G the cumulative log decay: q_i and k_i exp(G_i) [N, HV, 2, C, dk]; k_j exp(G_C - G_j) [N, HV, C,
+    dk]; exp(G_C) [N, HV, dk, 1]; and products [N, HV, 2, C, C]: x_i . k_j exp(G_i - G_j), x = q for j <= i, x
+    = k for j < i.
     """
     N, HV, C, dk = g.shape
     n = min(TILE, C)
@@ -274,9 +293,10 @@ def _stack_rows(q, k, factor):
 
 
 def _exp(x):
-    """exp of a log decay, shifted down by the cube root of the smallest normal number (float32: 2e-13) and cut at 0.
+    """exp of a log decay, less the cube root of the smallest normal number (float32: 2e-13), and 0 below it.
 
-    Beside 1 that is nothing, and products of three stay normal: subnormal numbers make everything many times slower.
+    Beside 1 that is nothing, and products of three stay normal: subnormal numbers make everything many times
+    slower.
     """
     lowest = np.log(np.finfo(x.dtype).tiny) / 3
     e = np.maximum(x, lowest)
@@ -339,8 +359,8 @@ def _no_tiny(x):
 def kda_segment(k, v, g, beta):
     """What a run of tokens does to any state: S_out = M S_in + S_local.
 
-    k [T, H, dk], v [T, HV, dv], g [T, HV, dk], beta [T, HV] -> (M [HV, dk, dk], S_local [HV, dk, dv]); M is the
-    product of (I - beta k k^T) Diag(exp(g)). Source: Kimi K3 report section 5.1.2.
+    k [T, H, dk], v [T, HV, dv], g [T, HV, dk], beta [T, HV] -> (M [HV, dk, dk], S_local [HV, dk, dv]); M is
+    the product of (I - beta k k^T) Diag(exp(g)). Source: Kimi K3 report section 5.1.2.
     """
     k, v, g = np.asarray(k), np.asarray(v), np.asarray(g)
     if g.ndim != 3 or v.ndim != 3 or v.shape[:2] != g.shape[:2]:
@@ -355,7 +375,7 @@ def kda_segment(k, v, g, beta):
 
 
 def compose_segments(first, second):
-    """The segment that does `first`, then `second`; associative. Each is (M, S_local) as from `kda_segment`."""
+    """The segment that does `first`, then `second`, each (M, S_local) as from `kda_segment`; associative."""
     (m1, s1), (m2, s2) = first, second
     return m2 @ m1, m2 @ s1 + s2
 

@@ -1,8 +1,9 @@
 """Multi-head latent attention: one cached row per token, absorbed decode, and the prefill form.
 
-A token's cache row is [c, k_r]: the normed latent (rank r, shared by all heads) and a key slice of width p that
-heads share too. Kimi Linear and K3 rotate nothing (mla_use_nope), so the row is the same at every position.
-Sources: DeepSeek-V2 (arXiv 2405.04434) section 2.1, Kimi K3 report (arXiv 2607.24653) section 2.1.2, vLLM mla.py.
+A token's cache row is [c, k_r]: the normed latent (rank r, shared by all heads) and a key slice of width p
+that heads share too. Kimi Linear and K3 rotate nothing (mla_use_nope), so the row is the same at every
+position. Sources: DeepSeek-V2 (arXiv 2405.04434) section 2.1, Kimi K3 report (arXiv 2607.24653) section
+2.1.2, vLLM mla.py.
 """
 
 import numpy as np
@@ -46,7 +47,7 @@ class LatentCache:
 
 
 def latent_rows(compressed, norm, eps):
-    """Cache rows [T, r + p] from the down-projection [T, r + p]: RMSNorm (weight [r]) on the first r channels only."""
+    """Cache rows from the down-projection, both [T, r + p]: RMSNorm (weight [r]) on the first r channels."""
     rank = len(norm)
     return np.concatenate([rms_norm(compressed[:, :rank], norm, eps), compressed[:, rank:]], axis=1)
 
@@ -67,8 +68,8 @@ def mla_decode(q, rows, w_uk, w_uv):
 def mla_prefill(q, rows, w_uk, w_uv):
     """T queries at once in multi-head form: keys and values of every head are built from the rows.
 
-    q [T, H, d + p] belong to the last T of the n rows [n, r + p]; w_uk [H, d, r], w_uv [H, r, v] -> [T, H, v].
-    Equal to `mla_decode` on rows[: n - T + t + 1] for each t in algebra, not in the last bits.
+    q [T, H, d + p] belong to the last T of the n rows [n, r + p]; w_uk [H, d, r], w_uv [H, r, v] -> [T, H,
+    v]. Equal to `mla_decode` on rows[: n - T + t + 1] for each t in algebra, not in the last bits.
     """
     T, n = len(q), len(rows)
     d, rank = w_uk.shape[1:]

@@ -19,7 +19,8 @@ PUBLISHED = {
     **{k: v for k, v in CONFIG.items() if not k.startswith(("linear_", "layer_types"))},
     "mla_use_nope": True,
     "linear_attn_config": {
-        "num_heads": 2, "head_dim": 16, "short_conv_kernel_size": 4, "full_attn_layers": [4], "kda_layers": [1, 2, 3],
+        "num_heads": 2, "head_dim": 16, "short_conv_kernel_size": 4,
+        "full_attn_layers": [4], "kda_layers": [1, 2, 3],
     },
 }  # fmt: skip
 
@@ -62,7 +63,7 @@ def test_equals_hugging_face(exact):
     assert np.abs(logits - HF["logits"]).max() <= 1e-4
     for i in range(3):
         assert np.abs(state.memories[i].state - HF[f"state_{i}"]).max() <= 1e-5
-        # Hugging Face keeps all 4 inputs of the kernel, channels first; what the next token needs is the last 3.
+        # Hugging Face keeps all 4 inputs of the kernel, channels first; the next token needs the last 3.
         assert np.abs(state.memories[i].conv.T - HF[f"conv_{i}"][:, 1:]).max() <= 1e-5
 
 
@@ -96,11 +97,13 @@ def test_published_names_and_keys_mean_the_same():
 # --- K3's shape ---
 
 K3_TINY = {
-    "vocab_size": 50, "hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 4, "num_attention_heads": 2,
+    "vocab_size": 50, "hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 4,
+    "num_attention_heads": 2,
     "q_lora_rank": 12, "kv_lora_rank": 10, "qk_nope_head_dim": 6, "qk_rope_head_dim": 4, "v_head_dim": 5,
     "mla_use_nope": True, "mla_use_output_gate": True, "hidden_act": "situ", "rms_norm_eps": 1e-5,
     "linear_attn_config": {
-        "num_heads": 3, "head_dim": 8, "short_conv_kernel_size": 4, "full_attn_layers": [3, 4], "kda_layers": [1, 2],
+        "num_heads": 3, "head_dim": 8, "short_conv_kernel_size": 4,
+        "full_attn_layers": [3, 4], "kda_layers": [1, 2],
         "gate_lower_bound": -5.0, "use_full_rank_gate": True,
     },
 }  # fmt: skip
@@ -117,7 +120,7 @@ def test_k3_config_is_read():
 
 
 def test_k3_layers_written_out():
-    """One forward pass of a K3-shaped model against the report's equations, token by token and head by head."""
+    """A K3-shaped model against the report's equations, token by token and head by head."""
     config = read_config(K3_TINY)
     drawn = random_weights(config, np.random.default_rng(5))
     decoder = HybridDecoder.from_huggingface({f"model.{n}": a for n, a in drawn.items()}, K3_TINY, np.float64)
@@ -184,7 +187,10 @@ def test_a_row_does_not_depend_on_its_company(dtype):
 
 
 @settings(max_examples=20, deadline=None, derandomize=True)
-@given(cuts=st.lists(st.integers(1, 39), max_size=5, unique=True), dtype=st.sampled_from([np.float32, np.float64]))
+@given(
+    cuts=st.lists(st.integers(1, 39), max_size=5, unique=True),
+    dtype=st.sampled_from([np.float32, np.float64]),
+)
 def test_prefill_in_any_pieces_has_the_bits_of_one_pass(cuts, dtype):
     decoder = tiny(dtype=dtype)
     ids = np.random.default_rng(2).integers(0, 64, 40)
@@ -312,5 +318,7 @@ def test_a_checkpoint_that_does_not_fit_is_named(weights, config, words):
 
 def test_tied_embeddings():
     tied = HybridDecoder.from_huggingface(without(WEIGHTS, "lm_head.weight"), CONFIG)
-    same = HybridDecoder.from_huggingface({**WEIGHTS, "lm_head.weight": WEIGHTS["model.embed_tokens.weight"]}, CONFIG)
+    same = HybridDecoder.from_huggingface(
+        {**WEIGHTS, "lm_head.weight": WEIGHTS["model.embed_tokens.weight"]}, CONFIG
+    )
     np.testing.assert_array_equal(tied.logits([1, 2, 3]), same.logits([1, 2, 3]))

@@ -247,7 +247,10 @@ def test_segment_transition_is_the_product_of_single_transitions():
     [
         (lambda a: a.update(k=a["k"][:, :1]), "q and k"),
         (lambda a: a.update(v=a["v"][:3]), "q and k must be"),
-        (lambda a: a.update(v=a["v"][:, :3], g=a["g"][:, :3], beta=a["beta"][:, :3]), "multiple of the heads"),
+        (
+            lambda a: a.update(v=a["v"][:, :3], g=a["g"][:, :3], beta=a["beta"][:, :3]),
+            "multiple of the heads",
+        ),
         (lambda a: a.update(g=a["g"][..., :3]), "g must be"),
         (lambda a: a.update(state=a["state"].swapaxes(1, 2)), "state must be"),
         (lambda a: a.update(g=-a["g"]), "must not be positive"),

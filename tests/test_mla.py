@@ -1,4 +1,4 @@
-"""Latent attention. That it is Kimi Linear's is checked through the whole decoder (test_decode.py); here the parts."""
+"""Latent attention, its parts; that it is Kimi Linear's is checked through the decoder (test_decode.py)."""
 
 import numpy as np
 import pytest

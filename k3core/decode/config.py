@@ -2,6 +2,11 @@
 
 from dataclasses import dataclass
 
+SIZES = (
+    *("vocab_size", "hidden_size", "intermediate_size", "kda_heads", "kda_key_dim", "kda_value_dim"),
+    *("conv_kernel", "gate_rank", "heads", "kv_lora_rank", "qk_nope_head_dim", "v_head_dim"),
+)
+
 
 @dataclass(frozen=True)
 class DecoderConfig:
@@ -31,8 +36,7 @@ class DecoderConfig:
     rms_norm_eps: float = 1e-5
 
     def __post_init__(self):
-        for name in ("vocab_size", "hidden_size", "intermediate_size", "kda_heads", "kda_key_dim", "kda_value_dim",
-                     "conv_kernel", "gate_rank", "heads", "kv_lora_rank", "qk_nope_head_dim", "v_head_dim"):  # fmt: skip
+        for name in SIZES:
             value = getattr(self, name)
             if not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name} must be a positive integer, not {value!r}")
@@ -46,8 +50,8 @@ def read_config(config):
     """DecoderConfig from a config.json mapping, published style or transformers style.
 
     Published (Kimi-Linear-48B, Kimi-K3): `linear_attn_config` with 1-based layer lists, perhaps inside
-    `text_config`. Transformers 5: `linear_head_dim`, `linear_num_heads`, `linear_conv_kernel_dim`, `layer_types`.
-    Raises ValueError for what this decoder does not do: rotary embedding, attention residuals.
+    `text_config`. Transformers 5: `linear_head_dim`, `linear_num_heads`, `linear_conv_kernel_dim`,
+    `layer_types`. Raises ValueError for what this decoder does not do: rotary embedding, attention residuals.
     """
     config = config.get("text_config", config)
     published = config.get("linear_attn_config")
@@ -99,14 +103,20 @@ def _need(config, key):
 
 
 def parameter_shapes(config):
-    """Every parameter by its published name, with its shape: matrices [out, in], convolutions [channels, 1, kernel]."""
+    """Published name of every parameter -> shape; matrices [out, in], convolutions [channels, 1, kernel]."""
     d, ff = config.hidden_size, config.intermediate_size
-    shapes = {"embed_tokens.weight": (config.vocab_size, d), "norm.weight": (d,), "lm_head.weight": (config.vocab_size, d)}
+    shapes = {
+        "embed_tokens.weight": (config.vocab_size, d),
+        "norm.weight": (d,),
+        "lm_head.weight": (config.vocab_size, d),
+    }
     for i, kind in enumerate(config.layers):
         attention = _kda_shapes(config) if kind == "kda" else _mla_shapes(config)
         layer = {f"self_attn.{name}": shape for name, shape in attention.items()}
         layer |= {"input_layernorm.weight": (d,), "post_attention_layernorm.weight": (d,)}
-        layer |= {f"mlp.{name}.weight": (ff, d) for name in ("gate_proj", "up_proj")} | {"mlp.down_proj.weight": (d, ff)}
+        layer |= {f"mlp.{name}.weight": (ff, d) for name in ("gate_proj", "up_proj")} | {
+            "mlp.down_proj.weight": (d, ff)
+        }
         shapes |= {f"layers.{i}.{name}": shape for name, shape in layer.items()}
     return shapes
 
@@ -116,7 +126,11 @@ def _kda_shapes(c):
     shapes = {}
     for name, width in (("q", keys), ("k", keys), ("v", values)):
         shapes |= {f"{name}_proj.weight": (width, d), f"{name}_conv1d.weight": (width, 1, c.conv_kernel)}
-    shapes |= {"f_a_proj.weight": (c.gate_rank, d), "f_b_proj.weight": (keys, c.gate_rank), "dt_bias": (keys,)}
+    shapes |= {
+        "f_a_proj.weight": (c.gate_rank, d),
+        "f_b_proj.weight": (keys, c.gate_rank),
+        "dt_bias": (keys,),
+    }
     shapes |= {"A_log": (c.kda_heads,), "b_proj.weight": (c.kda_heads, d)}
     if c.full_rank_gate:
         shapes |= {"g_proj.weight": (values, d)}
@@ -126,12 +140,20 @@ def _kda_shapes(c):
 
 
 def _mla_shapes(c):
-    d, q_width, values = c.hidden_size, c.heads * (c.qk_nope_head_dim + c.qk_rope_head_dim), c.heads * c.v_head_dim
+    d, q_width, values = (
+        c.hidden_size,
+        c.heads * (c.qk_nope_head_dim + c.qk_rope_head_dim),
+        c.heads * c.v_head_dim,
+    )
     if c.q_lora_rank is None:
         shapes = {"q_proj.weight": (q_width, d)}
     else:
         rank = c.q_lora_rank
-        shapes = {"q_a_proj.weight": (rank, d), "q_a_layernorm.weight": (rank,), "q_b_proj.weight": (q_width, rank)}
+        shapes = {
+            "q_a_proj.weight": (rank, d),
+            "q_a_layernorm.weight": (rank,),
+            "q_b_proj.weight": (q_width, rank),
+        }
     shapes |= {
         "kv_a_proj_with_mqa.weight": (c.kv_lora_rank + c.qk_rope_head_dim, d),
         "kv_a_layernorm.weight": (c.kv_lora_rank,),

@@ -13,7 +13,7 @@ from .weights import random_weights, read_weights
 
 
 class KDAMemory:
-    """What a KDA layer keeps of everything it has read: state [HV, dk, dv] and convolution window [kernel - 1, D].
+    """What a KDA layer keeps of all it has read: state [HV, dk, dv], convolution window [kernel - 1, D].
 
     The stores of `k3core.replayssm` stand in for it while drafts are being verified.
     """
@@ -35,7 +35,7 @@ class KDAMemory:
 
 @dataclass
 class DecoderState:
-    """Everything the decoder remembers: how many tokens, and one memory per layer (KDAMemory or LatentCache)."""
+    """All the decoder remembers: the number of tokens, and a KDAMemory or LatentCache per layer."""
 
     length: int
     memories: list
@@ -48,8 +48,9 @@ class DecoderState:
 class HybridDecoder:
     """A decoder-only model of KDA and MLA layers, in float32 or float64.
 
-    exact=True: projections through `ops.project`, KDA token by token, attention row by row; a token's bits are the same
-    however the tokens before it were grouped. exact=False: BLAS, `kda_chunk`, MLA's prefill form; equal within rounding.
+    exact=True: projections through `ops.project`, KDA token by token, attention row by row; a token's bits
+    are the same however the tokens before it were grouped. exact=False: BLAS, `kda_chunk`, MLA's prefill
+    form; equal within rounding.
     """
 
     def __init__(self, config: DecoderConfig, weights: dict, exact=True):
@@ -67,16 +68,30 @@ class HybridDecoder:
     def from_huggingface(cls, weights, config, dtype=np.float32, exact=True):
         """From a checkpoint: weights {parameter name: array} and config (the mapping in config.json).
 
-        Published and transformers-style names and keys; dense MLPs only. Raises ValueError naming what does not fit.
+        Published and transformers-style names and keys; dense MLPs only. Raises ValueError naming what does
+        not fit.
         """
         config = read_config(config)
         return cls(config, read_weights(weights, config, dtype), exact)
 
     @classmethod
-    def random_k3(cls, rng, *, layers=4, hidden=32, heads=2, key_dim=16, value_dim=24, vocab=64, dtype=np.float64, exact=True):
-        """A tiny model of K3's shape with random weights: 3 KDA : 1 MLA, bounded decay, full-rank output gates.
+    def random_k3(
+        cls,
+        rng,
+        *,
+        layers=4,
+        hidden=32,
+        heads=2,
+        key_dim=16,
+        value_dim=24,
+        vocab=64,
+        dtype=np.float64,
+        exact=True,
+    ):
+        """A tiny K3-shaped model with random weights: 3 KDA : 1 MLA, bounded decay, full-rank output gates.
 
-        rng is a numpy.random.Generator. Without K3's experts and attention residuals, which keep nothing per token.
+        rng is a numpy.random.Generator. Without K3's experts and attention residuals, which keep nothing per
+        token.
         """
         config = DecoderConfig(
             vocab_size=vocab, hidden_size=hidden, intermediate_size=2 * hidden,
@@ -100,7 +115,9 @@ class HybridDecoder:
         for kind in c.layers:
             if kind == "kda":
                 state = np.zeros((c.kda_heads, c.kda_key_dim, c.kda_value_dim), self.dtype)
-                memories.append(KDAMemory(state, np.zeros((c.conv_kernel - 1, width), self.dtype), self.exact))
+                memories.append(
+                    KDAMemory(state, np.zeros((c.conv_kernel - 1, width), self.dtype), self.exact)
+                )
             else:
                 memories.append(LatentCache(c.kv_lora_rank + c.qk_rope_head_dim, self.dtype))
         return DecoderState(0, memories)
@@ -150,9 +167,13 @@ class HybridDecoder:
         """ids as an int64 array [T]; ValueError unless T >= 1 and all are in the vocabulary."""
         ids = np.asarray(ids)
         if ids.ndim != 1 or not len(ids) or ids.dtype.kind not in "iu":
-            raise ValueError(f"ids must be a non-empty list of token ids, not {ids.dtype} of shape {ids.shape}")
+            raise ValueError(
+                f"ids must be a non-empty list of token ids, not {ids.dtype} of shape {ids.shape}"
+            )
         if ids.min() < 0 or ids.max() >= self.config.vocab_size:
-            raise ValueError(f"ids must be 0 to {self.config.vocab_size - 1}, not {int(ids.min())} to {int(ids.max())}")
+            raise ValueError(
+                f"ids must be 0 to {self.config.vocab_size - 1}, not {int(ids.min())} to {int(ids.max())}"
+            )
         return ids.astype(np.int64)
 
 

@@ -64,7 +64,10 @@ class MLALayer:
         if c.q_lora_rank is None:
             self.w_q, self.q_norm = [matrix(weights, "q_proj")], None
         else:
-            self.w_q, self.q_norm = [matrix(weights, "q_a_proj"), matrix(weights, "q_b_proj")], weights["q_a_layernorm.weight"]
+            self.w_q, self.q_norm = (
+                [matrix(weights, "q_a_proj"), matrix(weights, "q_b_proj")],
+                weights["q_a_layernorm.weight"],
+            )
         self.w_kv, self.kv_norm = matrix(weights, "kv_a_proj_with_mqa"), weights["kv_a_layernorm.weight"]
         kv_b = weights["kv_b_proj.weight"].reshape(c.heads, -1, c.kv_lora_rank)
         self.w_uk = np.ascontiguousarray(kv_b[:, : c.qk_nope_head_dim])
@@ -75,7 +78,8 @@ class MLALayer:
     def __call__(self, x, memory, matmul, exact):
         """x [T, hidden] -> [T, hidden]; the memory (a LatentCache) gains T rows.
 
-        Exact: each row attends alone over exactly its own length, so that its bits do not depend on its company.
+        Exact: each row attends alone over exactly its own length, so that its bits do not depend on its
+        company.
         """
         T = len(x)
         q = matmul(x, self.w_q[0])
@@ -85,7 +89,9 @@ class MLALayer:
         memory.append(latent_rows(matmul(x, self.w_kv), self.kv_norm, LATENT_NORM_EPS))
         if exact:
             before = memory.length - T
-            o = np.stack([mla_decode(q[t], memory.rows[: before + t + 1], self.w_uk, self.w_uv) for t in range(T)])
+            o = np.stack(
+                [mla_decode(q[t], memory.rows[: before + t + 1], self.w_uk, self.w_uv) for t in range(T)]
+            )
         else:
             o = mla_prefill(q, memory.rows, self.w_uk, self.w_uv)
         o = o.reshape(T, -1)
@@ -99,7 +105,9 @@ class MLP:
 
     def __init__(self, config, weights):
         self.config = config
-        self.w_gate, self.w_up, self.w_down = (matrix(weights, f"{name}_proj") for name in ("gate", "up", "down"))
+        self.w_gate, self.w_up, self.w_down = (
+            matrix(weights, f"{name}_proj") for name in ("gate", "up", "down")
+        )
 
     def __call__(self, x, matmul):
         """x [T, hidden] -> [T, hidden]."""

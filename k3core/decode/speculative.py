@@ -1,7 +1,7 @@
 """Speculative greedy decoding: drafts are read in one window, the wrong ones are taken back.
 
-The text is the same as without drafts, whatever they are: a draft is kept only where it is the token that greedy decoding
-would have chosen.
+The text is the same as without drafts, whatever they are: a draft is kept only where it is the token that
+greedy decoding would have chosen.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,9 @@ class Round:
     position: int  # tokens read before the window
     pending: int  # the last token chosen, not read before
     drafted: tuple[int, ...]
-    chosen: tuple[int, ...]  # greedy choice after each token of the window; behind a rejected draft they mean nothing
+    chosen: tuple[
+        int, ...
+    ]  # greedy choice after each token of the window; behind a rejected draft they mean nothing
     accepted: int  # drafts that were right, before the first wrong one
     margin: float  # smallest lead of a kept choice over the second-best logit
 
@@ -46,8 +48,8 @@ class Speculation:
             r = s.verify(n - len(s.tokens) - 1)     # reads the window; s.stores hold it
             s.commit(r)                             # rolls back to what was accepted
 
-    draft.propose(ids, n) returns up to n guesses at what follows ids. make_store(state, conv, window) makes the store that
-    stands in for each KDA layer's memory (see k3core.replayssm).
+    draft.propose(ids, n) returns up to n guesses at what follows ids. make_store(state, conv, window) makes
+    the store that stands in for each KDA layer's memory (see k3core.replayssm).
     """
 
     def __init__(self, decoder, ids, draft, make_store, num_drafts):
@@ -58,7 +60,8 @@ class Speculation:
         self.prompt = [int(i) for i in ids]
         self.tokens = [int(np.argmax(logits[-1]))]  # new tokens so far; the last has not been read yet
         self.state.memories = [
-            make_store(m.state, m.conv, num_drafts + 1) if isinstance(m, KDAMemory) else m for m in self.state.memories
+            make_store(m.state, m.conv, num_drafts + 1) if isinstance(m, KDAMemory) else m
+            for m in self.state.memories
         ]
 
     @property
@@ -82,7 +85,9 @@ class Speculation:
         while accepted < len(drafted) and drafted[accepted] == chosen[accepted]:
             accepted += 1
         first, second = np.sort(logits[: accepted + 1], axis=1)[:, :-3:-1].T
-        return Round(position, pending, tuple(drafted), tuple(chosen), accepted, float(np.min(first - second)))
+        return Round(
+            position, pending, tuple(drafted), tuple(chosen), accepted, float(np.min(first - second))
+        )
 
     def commit(self, round):
         """Take back what the round rejected, in every layer, and add its tokens."""
@@ -108,7 +113,7 @@ class Speculation:
 
 
 class PromptLookup:
-    """Drafts what followed the latest earlier occurrence of the last few tokens, trying longer matches first."""
+    """Drafts what followed the last few tokens when they last occurred, trying longer matches first."""
 
     def __init__(self, longest=3):
         self.longest = longest

@@ -5,15 +5,18 @@ import numpy as np
 from .config import parameter_shapes
 
 # Names that transformers 5 gives to what the published checkpoints call otherwise.
-TRANSFORMERS_NAMES = {name: f"forget_gate.{name}" for name in ("A_log", "dt_bias", "f_a_proj.weight", "f_b_proj.weight")}
+TRANSFORMERS_NAMES = {
+    name: f"forget_gate.{name}" for name in ("A_log", "dt_bias", "f_a_proj.weight", "f_b_proj.weight")
+}
 
 
 def read_weights(weights, config, dtype):
     """The parameters of `config` out of a checkpoint: {published name: array of `dtype`}.
 
-    weights maps full names ("model.layers.0...", any prefix) to arrays. Both naming styles are read, one joint
-    conv1d or three, A_log in any layout (K3's is padded behind the heads). Raises ValueError on a parameter that is
-    missing, has the wrong shape, or that this decoder would ignore (experts, attention residuals).
+    weights maps full names ("model.layers.0...", any prefix) to arrays. Both naming styles are read, one
+    joint conv1d or three, A_log in any layout (K3's is padded behind the heads). Raises ValueError on a
+    parameter that is missing, has the wrong shape, or that this decoder would ignore (experts, attention
+    residuals).
     """
     prefix = _prefix(weights)
     named = {name.removeprefix(prefix): array for name, array in weights.items() if name.startswith(prefix)}

@@ -1,4 +1,4 @@
-"""Taking recurrent state back after rejected drafts: stores, the ReplaySSM ring, replay of records, byte traffic."""
+"""Taking recurrent state back after rejected drafts: stores, ReplaySSM ring, replay, byte traffic."""
 
 from .replay import Checkpoint, Record, Replay, in_order, make_records, verify_and_replay
 from .ring import RingStore

@@ -1,5 +1,6 @@
-"""Rebuild a state from a checkpoint and records that may come late, out of order or twice, and check it on the way."""
+"""Rebuild a state from a checkpoint and records that may come late, out of order or twice, and check it."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -37,12 +38,12 @@ class Replay:
 
 
 def make_records(k, v, g, beta, first=0):
-    """Records of T tokens: k [T, HV, dk], v [T, HV, dv], g [T, HV, dk], beta [T, HV]; `first` numbers the first."""
+    """Records of T tokens, numbered from `first`: k, g [T, HV, dk], v [T, HV, dv], beta [T, HV]."""
     return [Record(first + t, k[t], v[t], g[t], beta[t]) for t in range(len(v))]
 
 
 def in_order(records, seq):
-    """The records from `seq` on in stream order, each number once (the first to arrive), up to the first gap."""
+    """The records from `seq` on in stream order, each number once (first to arrive), up to the first gap."""
     arrived = {}
     for record in records:
         arrived.setdefault(record.seq, record)
@@ -56,15 +57,16 @@ def in_order(records, seq):
 def verify_and_replay(checkpoint, records, claims=None, tolerance=0.0, arrange=in_order):
     """Replay records onto a checkpoint token by token, comparing with claimed states -> Replay.
 
-    records: Records in any order. claims: {seq: state after seq tokens} as another run or node states it; where one differs
-    by more than `tolerance` (largest absolute difference), the replay goes on from its own state, so what it returns is
-    right. Equal to an uninterrupted `kda_recurrent` to the bit, as it does the same operations in the same order.
-    arrange(records, seq) picks what to replay.
+    records: Records in any order. claims: {seq: state after seq tokens} as another run or node states it;
+    where one differs by more than `tolerance` (largest absolute difference), the replay goes on from its own
+    state, so what it returns is right. Equal to an uninterrupted `kda_recurrent` to the bit, as it does the
+    same operations in the same order. arrange(records, seq) picks what to replay.
     """
-    claims = claims or {}
+    records, claims = list(records), claims or {}
     state, seq = checkpoint.state, checkpoint.seq
     ready = arrange(records, seq)
-    replay = Replay(seq, state, unused=_without(records, ready))
+    unused = Counter(record.seq for record in records) - Counter(record.seq for record in ready)
+    replay = Replay(seq, state, sorted(unused.elements()))
     for record in ready:
         state, _ = kda_update(record.k, record.v, record.g, record.beta, state)
         seq += 1
@@ -75,8 +77,3 @@ def verify_and_replay(checkpoint, records, claims=None, tolerance=0.0, arrange=i
                 replay.detected_at = seq
     replay.seq, replay.state = seq, state
     return replay
-
-
-def _without(records, ready):
-    used = {id(record) for record in ready}
-    return [record.seq for record in records if id(record) not in used]

@@ -12,12 +12,14 @@ from .stores import StateStore, per_value_head, fold, new_records
 class RingStore(StateStore):
     """Records k, u, g in a ring of fixed size; the state is written only when the ring is nearly full.
 
-    buffer B >= window T. Live records never exceed the capacity L = B + T; the arrays have the next power of two
-    slots, so that a slot is a masked index. Record i of the history since `checkpoint` is in slot (base + i) mod slots,
-    for i < write_pos; the drafts of a window follow it. Rejected drafts are simply behind the cursor.
+    buffer B >= window T. Live records never exceed the capacity L = B + T; the arrays have the next power of
+    two slots, so that a slot is a masked index. Record i of the history since `checkpoint` is in slot (base +
+    i) mod slots, for i < write_pos; the drafts of a window follow it. Rejected drafts are simply behind the
+    cursor.
 
-    A flush folds the history into the checkpoint, in the step whose window is the last to fit. The drafts of that step are
-    in the ring by then, beside the history: so write_pos + T <= L must always hold, or they would write over it.
+    A flush folds the history into the checkpoint, in the step whose window is the last to fit. The drafts of
+    that step are in the ring by then, beside the history: so write_pos + T <= L must always hold, or they
+    would write over it.
     """
 
     def __init__(self, state, conv, window, buffer=16):

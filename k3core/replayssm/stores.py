@@ -1,16 +1,16 @@
 """What can stand behind a KDA layer while drafts are verified, so that rejected tokens can be taken back.
 
-One interface, four designs. `advance` runs a window of tokens (one committed token and the drafts after it) from the
-committed state; `commit(accepted)` keeps the first `accepted` of them and forgets the rest.
+One interface, four designs. `advance` runs a window of tokens (one committed token and the drafts after it)
+from the committed state; `commit(accepted)` keeps the first `accepted` of them and forgets the rest.
 
     store           keeps per window token      commit                           committed state
     SnapshotStore   the state after it          picks one                        bit-equal to plain decoding
     ProjectionStore k, v, g, beta               replays them one by one          bit-equal to plain decoding
     CorrectedStore  k, u, g                     one weighted sum (parallel)      equal within rounding
-    RingStore       k, u, g, past commits too   moves a cursor                   equal within rounding (see ring.py)
+    RingStore       k, u, g, of past windows    moves a cursor                   equal within rounding
 
-All keep the convolution inputs of the window (3 d per head) beside it. Sources: vllm #49887 and #51855, sglang #28695,
-Kimi K3 report (arXiv 2607.24653) section 5.4.2.
+All keep the convolution inputs of the window (3 d per head) beside it. Sources: vllm #49887 and #51855,
+sglang #28695, Kimi K3 report (arXiv 2607.24653) section 5.4.2.
 """
 
 import numpy as np
@@ -21,8 +21,9 @@ from ..kda import kda_trace, kda_update
 class StateStore:
     """Base of the stores: the window, the convolution inputs, and the order advance, commit, advance, commit.
 
-    state [HV, dk, dv] and conv [kernel - 1, D] are what the layer has read so far; window is the largest number of tokens
-    that `advance` takes at once, drafts + 1. A store has the place of a KDAMemory in the decoder's state.
+    state [HV, dk, dv] and conv [kernel - 1, D] are what the layer has read so far; window is the largest
+    number of tokens that `advance` takes at once, drafts + 1. A store has the place of a KDAMemory in the
+    decoder's state.
     """
 
     def __init__(self, state, conv, window):
@@ -45,7 +46,7 @@ class StateStore:
         return self.checkpoint
 
     def held(self):
-        """The arrays kept for rolling back, by name; the checkpoint and the convolution rows are not among them."""
+        """The arrays kept for rolling back, by name, without the checkpoint and the convolution rows."""
         raise NotImplementedError
 
     def advance(self, tokens):
@@ -61,7 +62,7 @@ class StateStore:
         return self.verify(tokens)
 
     def commit(self, accepted):
-        """Keep the first `accepted` of the pending tokens (at least 1: the token before the drafts is always right)."""
+        """Keep the first `accepted` pending tokens, at least 1: the one before the drafts is always right."""
         if not 1 <= accepted <= self.pending:
             raise ValueError(f"accepted must be 1 to {self.pending}, not {accepted}")
         self.keep(accepted)
@@ -103,7 +104,7 @@ class SnapshotStore(StateStore):
 
 
 class ProjectionStore(StateStore):
-    """The inputs of the recurrence; commit replays the accepted ones, token by token, with the bits of plain decoding."""
+    """The inputs of the recurrence; commit replays the accepted ones with the bits of plain decoding."""
 
     def __init__(self, state, conv, window):
         super().__init__(state, conv, window)
@@ -163,10 +164,10 @@ def new_records(n, state):
 
 
 def fold(state, k, u, g):
-    """The state after n records, all at once: exp(G_n) S + sum_j exp(G_n - G_j) k_j u_j^T, G the running sum of g.
+    """The state after n records at once: exp(G_n) S + sum_j exp(G_n - G_j) k_j u_j^T, G the running sum of g.
 
-    state [HV, dk, dv], k [n, HV, dk], u [n, HV, dv], g [n, HV, dk] -> a new state. Bit-equal to n single updates for
-    n <= 1, else equal within rounding. Source: ATOM #1883.
+    state [HV, dk, dv], k [n, HV, dk], u [n, HV, dv], g [n, HV, dk] -> a new state. Bit-equal to n single
+    updates for n <= 1, else equal within rounding. Source: ATOM #1883.
     """
     if not len(k):
         return state.copy()
