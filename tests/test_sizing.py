@@ -266,6 +266,20 @@ def test_groups_of_glm_with_34_kda_and_11_mla_layers():
     assert groups_of(size(model)) == [("mla", 11), ("kda", 9), ("kda", 9), ("kda", 8), ("kda", 8)]
 
 
+def test_a_few_draft_layers_pad_the_other_kind_instead_of_adding_a_group():
+    """vllm #36684: gpt-oss-20b with a 4-layer drafter, 12 sliding and 17 full layers, is padded to 17."""
+    assert [group["layers"] for group in size(explicit(full(17), sliding(12)))["groups"]] == [17, 12]
+    assert [group["layers"] for group in size(explicit(full(18), sliding(12)))["groups"]] == [9, 9, 12]
+
+
+def test_a_window_holds_the_tokens_of_a_step_and_one_block_more():
+    """128 - 1 + 8,192 tokens in blocks of 16, which need not start on a block's first token."""
+    pool = layout(explicit(sliding(2), full(2)))
+    assert [group.window for group in pool.groups] == [128, None]
+    assert sizing.blocks_per_request(pool.groups[0], 100_000, Settings()) == 520 + 1
+    assert sizing.blocks_per_request(pool.groups[0], 10, Settings()) == 2
+
+
 def test_a_block_of_k3_and_its_mapping_efficiency():
     settings = sizing.resolve(K3, Settings(tp=8, kv_dtype="fp8", align=128))
     pool = sizing.make_layout(K3, settings)
