@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-SIZES = (
-    *("vocab_size", "hidden_size", "intermediate_size", "kda_heads", "kda_key_dim", "kda_value_dim"),
-    *("conv_kernel", "gate_rank", "heads", "kv_lora_rank", "qk_nope_head_dim", "v_head_dim"),
-)
+# fmt: off
+SIZES = ("vocab_size", "hidden_size", "intermediate_size", "kda_heads", "kda_key_dim", "kda_value_dim",
+         "conv_kernel", "gate_rank", "heads", "kv_lora_rank", "qk_nope_head_dim", "v_head_dim")
+# fmt: on
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Measurements, one module each: `python -m benchmarks [name ...]`."""
