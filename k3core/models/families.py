@@ -24,6 +24,7 @@ POLICY_IMAGE_TOKENS = 256  # SigLIP So400m/14 at 224 x 224 pixels: 16 x 16 patch
 
 
 def read_explicit(source: Source):
+    """Any hybrid, as a list of {"kind", "count", and the fields of that kind}."""
     entries = source.value("layers")
     if not isinstance(entries, list):
         raise source.error("layers", "must be a list of objects with 'kind' and 'count'")

@@ -52,7 +52,7 @@ class StatePage:
         return self.heads * (self.state_bytes_per_head + self.conv_bytes_per_head)
 
     def view(self, page: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Writable views of a page [page_bytes]: state [heads, dk, dv], window [heads, columns, 2 dk + dv]."""
+        """Writable views of a page [nbytes]: state [heads, dk, dv], window [heads, columns, 2 dk + dv]."""
         middle = self.heads * self.state_bytes_per_head
         state = page[:middle].view(self.dtype).reshape(self.heads, self.dk, self.dv)
         window = page[middle : self.nbytes].view(self.dtype)

@@ -2,7 +2,7 @@
 
 from ..models import Model
 from .groups import Group, blocks_per_request
-from .layout import Layout, slot_bytes
+from .layout import Layout, row_bytes, slot_bytes
 from .settings import Settings
 
 
@@ -41,7 +41,7 @@ def mapping_efficiency(model: Model, layout: Layout, settings: Settings, tokens:
             useful += state
             shares.append(state / layout.block_bytes)
         else:
-            row = layout.page_bytes // group.block_size * len(caches)
+            row = sum(row_bytes(cache, settings) for cache in caches)
             useful += tokens * row
             shares.append(group.block_size * row / layout.block_bytes)
         blocks += blocks_per_request(group, tokens, settings)

@@ -1,7 +1,5 @@
 """The derivation of an answer as plain data, and the byte counts every answer starts with."""
 
-from fractions import Fraction
-
 from ..models import Attention, Compressed, Latent, Model, Recurrent
 from .bytes import (
     ELEMENT_BYTES,
@@ -33,7 +31,7 @@ class Derivation:
         self.steps.append({"name": name, "formula": formula, "values": values, "result": result})
         return result
 
-    def total(self, name: str, terms: list[tuple[str, int, int | Fraction]]) -> int | float:
+    def total(self, name: str, terms: list[tuple[str, int, int | float]]) -> int | float:
         """Record the sum of `layers * bytes` over kinds of layers; terms: (kind, layers, bytes)."""
         values = {}
         for kind, layers, size in terms:
@@ -42,9 +40,9 @@ class Derivation:
         return self.add(name, formula, plain(sum(layers * size for _, layers, size in terms)), **values)
 
 
-def plain(number: int | Fraction) -> int | float:
-    """An int where the number is whole, else the nearest float."""
-    return int(number) if Fraction(number).denominator == 1 else float(number)
+def plain(number: int | float) -> int | float:
+    """An int where the number is whole."""
+    return int(number) if number == int(number) else number
 
 
 def byte_answers(model: Model, settings: Settings, steps: Derivation) -> dict:
@@ -90,20 +88,20 @@ def _kinds(caches: list) -> list[tuple[str, object, int]]:
     return kinds
 
 
-def _terms(kinds: list, of, settings: Settings, steps: Derivation) -> list[tuple[str, int, int | Fraction]]:
+def _terms(kinds: list, of, settings: Settings, steps: Derivation) -> list[tuple[str, int, int | float]]:
     """The terms of a total: of(label, specification, settings, steps) bytes per layer, left out where 0."""
     sizes = [(label, count, of(label, cache, settings, steps)) for label, cache, count in kinds]
     return [term for term in sizes if term[2]]
 
 
-def _per_token(label: str, cache, settings: Settings, steps: Derivation) -> int | Fraction:
-    """Bytes a token adds to one layer that keeps every token."""
+def _per_token(label: str, cache, settings: Settings, steps: Derivation) -> int | float:
+    """Bytes a token adds to one layer that keeps every token; exact, as ratios are powers of two."""
     name, dtype = f"{label}_bytes_per_token", settings.kv_dtype
     if isinstance(cache, Compressed):
         if not cache.ratio:
             return 0
         row, index = compressed_row_bytes(cache, dtype), index_row_bytes(cache.index_dim)
-        size = Fraction(row + index, cache.ratio)
+        size = (row + index) / cache.ratio
         steps.add(name, "(row_bytes + indexer_bytes) / ratio", plain(size), row_bytes=row,
                   indexer_bytes=index, ratio=cache.ratio)
         return size
@@ -161,10 +159,10 @@ def _record(label: str, cache: Recurrent, settings: Settings, steps: Derivation)
     return record_bytes(cache, RECOVER_RECORD if cache.kind == "kda" else REPLAY_RECORD, settings.tp)
 
 
-def _token_equivalent(checkpoint: int, per_token: int | float, steps: Derivation) -> int | None:
+def _token_equivalent(checkpoint: int, per_token: int, steps: Derivation) -> int | None:
     """Tokens whose attention rows weigh as much as one checkpoint."""
     if not checkpoint or not per_token:
         return None
     return steps.add("token_equivalent", "floor(checkpoint_bytes / bytes_per_token + 1 / 2)",
-                     int(Fraction(checkpoint) / Fraction(per_token) + Fraction(1, 2)),
+                     (2 * checkpoint + per_token) // (2 * per_token),
                      checkpoint_bytes=checkpoint, bytes_per_token=per_token)
