@@ -61,7 +61,9 @@ ZH = {
         "{file} 已损坏：{got} / {want} 字节，或内容与构建时不符",
     "{file} is missing": "缺少 {file}",
     "the Python worker ended in the middle of this run, twice": "Python 工作线程在运行途中两次终止",
-    "the Python worker could not start": "Python 工作线程无法启动",
+    "{file} is damaged": "{file} 已损坏",
+    "The charts could not be drawn and do not show these settings: {why}":
+        "图表无法绘制，未显示当前参数的结果：{why}",
     "a run did not yield and was ended": "一次运行长时间没有响应，已被终止",
     "the Python worker stopped answering": "Python 工作线程停止响应",
     "a drawing could not be read": "无法读取图形",

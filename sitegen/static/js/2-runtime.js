@@ -40,23 +40,33 @@ class Runtime {
         { file: file.name, status: response.status }));
     }
     const chunks = [];
-    for (let reader = response.body.getReader(); ;) {
-      const { done, value } = await reader.read();
-      if (done) break;
-      chunks.push(value);
-      this.count(value.length);
+    try {
+      for (let reader = response.body.getReader(); ;) {
+        const { done, value } = await reader.read();
+        if (done) break;
+        chunks.push(value);
+        this.count(value.length);
+      }
+    } catch {
+      // The connection broke; what came is told from the whole file by its length.
     }
     return new Blob(chunks);
   }
 
   async unwrap(file) {
+    parts.delete(file.name);
     for (const script of file.scripts) {
       await loadScript(script);
+      scripts.delete(script); // a second attempt needs the file again
       this.count(file.wire_bytes / file.scripts.length);
     }
-    const text = parts.get(file.name).join("");
+    const text = (parts.get(file.name) || []).join("");
     parts.delete(file.name);
-    return (await fetch("data:application/octet-stream;base64," + text)).blob();
+    try {
+      return await (await fetch("data:application/octet-stream;base64," + text)).blob();
+    } catch {
+      return new Blob([]); // not base64: `unpack` says so
+    }
   }
 
   // Undoes gzip by what the bytes are: some hosts already do when they see the name.

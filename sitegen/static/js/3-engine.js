@@ -16,12 +16,15 @@ class Engine {
     this.kept = new Map(); // key -> text of a dropped file; a fresh worker is told again
     this.nextId = 1;
     this.deaths = 0;
+    this.failed = false;
     setInterval(() => this.watch(), 250);
   }
 
   async start() {
+    this.failed = false;
     try {
-      const runtime = new Runtime((done, total) => this.onStatus({ state: "loading", done, total }));
+      if (!K3.manifest) throw new Error(say("{file} is missing", { file: "assets/manifest.js" }));
+      const runtime = new Runtime((done, total) => this.failed || this.onStatus({ state: "loading", done, total }));
       this.files = await runtime.load();
       this.source = await loadWorkerSource();
       this.boot();
@@ -30,8 +33,10 @@ class Engine {
     }
   }
 
-  // The whole reply text of the newest request; an older one that gave way resolves to {"state":"superseded"}.
+  // The whole reply text of the newest request; an older one that gave way resolves to {"state":"superseded"}, and
+  // any to {"state":"failed"} where Python cannot be had.
   run(request) {
+    if (this.failed) return Promise.resolve('{"state":"failed"}');
     return new Promise((resolve) => {
       if (this.waiting) this.waiting.resolve('{"state":"superseded"}');
       this.waiting = { id: this.nextId++, request: JSON.stringify({ do: "start", ...request }), resolve, tries: 0 };
@@ -43,6 +48,7 @@ class Engine {
   ask(request) {
     return new Promise((resolve) => {
       const id = this.nextId++;
+      if (!this.running && !this.asked.size) this.heard = performance.now();
       this.asked.set(id, resolve);
       if (this.ready) this.worker.postMessage({ do: "ask", id, request: JSON.stringify(request) });
       else this.answer(id, '{"state":"superseded"}');
@@ -90,7 +96,7 @@ class Engine {
     worker.onmessage = ({ data }) => { if (worker === this.worker) this.hear(data); };
     worker.onerror = (event) => {
       event.preventDefault();
-      if (worker === this.worker) this.died(event.message || say("the Python worker could not start"));
+      if (worker === this.worker) this.died(event.message || say("{file} is missing", { file: K3.manifest.worker }));
     };
     worker.postMessage({ do: "boot", files: this.files, lock: K3.manifest.lock });
   }
@@ -136,10 +142,9 @@ class Engine {
     if (this.worker) this.worker.terminate();
     this.worker = null;
     this.ready = false;
+    this.failed = true;
     this.deaths = 0;
-    for (const lost of [this.running, this.waiting]) {
-      if (lost) lost.resolve(JSON.stringify({ state: "error", message }));
-    }
+    for (const lost of [this.running, this.waiting]) if (lost) lost.resolve('{"state":"failed"}');
     this.running = this.waiting = null;
     this.onStatus({ state: "failed", message });
   }
@@ -163,11 +168,11 @@ class Engine {
   }
 
   watch() {
-    if (!this.running) return;
+    if (!this.running && !this.asked.size) return;
     const silent = performance.now() - this.heard;
     if (silent > SILENT_MS && (this.waiting || this.stopping)) this.restart(say("a run did not yield and was ended"));
     else if (silent > DEAD_MS) this.died(say("the Python worker stopped answering"));
-    else if (silent > 300) this.onStatus({ state: "running" });
+    else if (silent > 300 && this.running) this.onStatus({ state: "running" });
   }
 }
 
@@ -175,5 +180,6 @@ class Engine {
 async function loadWorkerSource() {
   if (!fromDisk) return null;
   await loadScript(K3.manifest.worker_script);
+  if (!K3.workerSource) throw new Error(say("{file} is damaged", { file: K3.manifest.worker_script }));
   return K3.workerSource;
 }

@@ -1,5 +1,6 @@
-// The page's state lives in the address's fragment: parameters that differ from their defaults, seed, preset,
-// guess, the frame of each scene as frame.NAME, and the SHA-256 of each dropped file as file.NAME.
+// The page's state lives in the address's fragment: parameters that differ from their defaults, seed, guess, the
+// frame of each scene as frame.NAME, and the SHA-256 of each dropped file as file.NAME. A link may also name a
+// preset; Controls.takePreset replaces it by its parameters.
 class Address {
   constructor(defaults) {
     this.defaults = defaults; // name -> default as text
@@ -8,13 +9,17 @@ class Address {
     this.read();
   }
 
+  // False where the fragment is the name of a place on the page: then the state stays as it was.
   read() {
+    const fragment = location.hash.slice(1);
+    if (fragment && document.getElementById(decode(fragment))) return false;
     this.state.clear();
-    for (const piece of location.hash.slice(1).split("&")) {
+    for (const piece of fragment.split("&")) {
       if (!piece) continue;
       const [name, ...value] = piece.split("=");
       this.state.set(decode(name), decode(value.join("=")));
     }
+    return true;
   }
 
   get shared() { return this.state.size > 0; }
@@ -29,12 +34,11 @@ class Address {
 
   // What is meant for Python: every name that the page does not use itself, known or not.
   params() {
-    const params = {};
-    for (const [name, value] of this.state) {
-      if (!["seed", "preset", "guess", "embed"].includes(name) && !name.startsWith("frame.") && !name.startsWith("file.")) params[name] = value;
-    }
-    return params;
+    return Object.fromEntries([...this.state].filter(([name]) =>
+      !["seed", "preset", "guess", "embed"].includes(name) && !/^(frame|file)\./.test(name)));
   }
+
+  frames() { return Object.fromEntries([...this.state].filter(([name]) => name.startsWith("frame."))); }
 
   text() {
     return [...this.state].map(([name, value]) => encodeURIComponent(name) + "=" + encodeURIComponent(value)).join("&");
@@ -43,7 +47,6 @@ class Address {
   write() {
     const text = this.text();
     if (location.hash.slice(1) !== text) history.replaceState(null, "", text ? "#" + text : location.pathname + location.search);
-    document.dispatchEvent(new CustomEvent("k3:address", { detail: text }));
   }
 }
 

@@ -15,9 +15,17 @@ class Controls {
   // Every control shows what the address says.
   show() {
     for (const param of page.experiment.params) this.showOne(param.name, this.address.get(param.name));
-    const chosen = this.address.get("preset");
-    for (const button of $$("[data-preset]")) button.setAttribute("aria-pressed", String(button.dataset.preset === chosen));
-    for (const note of $$("[data-expect]")) note.hidden = note.dataset.expect !== chosen;
+    for (const preset of page.experiment.presets) {
+      const chosen = this.shows(preset);
+      $(`[data-preset="${preset.name}"]`).setAttribute("aria-pressed", String(chosen));
+      $(`[data-expect="${preset.name}"]`).hidden = !chosen;
+    }
+  }
+
+  // Whether everything is set as the preset has it, however it came about.
+  shows(preset) {
+    const wanted = { ...defaults, ...settings(preset) };
+    return Object.entries(wanted).every(([name, value]) => this.address.get(name) === value);
   }
 
   showOne(name, value) {
@@ -35,21 +43,26 @@ class Controls {
 
   set(name, value) {
     this.address.set(name, value);
-    this.address.set("preset", undefined);
     this.show();
     this.onChange();
   }
 
   preset(name) {
-    const preset = page.experiment.presets.find((candidate) => candidate.name === name);
-    for (const param of page.experiment.params) {
-      const value = preset.params[param.name];
-      this.address.set(param.name, value === undefined ? undefined : text(value));
-    }
-    this.address.set("seed", preset.seed ? String(preset.seed) : undefined);
+    for (const param of Object.keys(defaults)) this.address.set(param, undefined);
     this.address.set("preset", name);
+    this.takePreset();
     this.show();
     this.onChange();
+  }
+
+  // Settles what a preset's name in the address leaves open. A name that does not exist stays: Python refuses it.
+  takePreset() {
+    const preset = page.experiment.presets.find((candidate) => candidate.name === this.address.get("preset"));
+    if (!preset) return;
+    for (const [name, value] of Object.entries(settings(preset))) {
+      if (!this.address.state.has(name)) this.address.set(name, value);
+    }
+    this.address.set("preset", undefined);
   }
 
   // Marks the control whose value Python refused, and clears all others.
@@ -65,4 +78,10 @@ function text(value) {
   return Array.isArray(value) ? value.join(",") : String(value);
 }
 
-const defaults = Object.fromEntries(page.experiment ? page.experiment.params.map((p) => [p.name, text(p.default)]) : []);
+// Parameters and seed of a preset, as the address writes them.
+function settings(preset) {
+  return Object.fromEntries([...Object.entries(preset.params), ["seed", preset.seed]].map(([name, value]) => [name, text(value)]));
+}
+
+const defaults = page.experiment ? settings({ seed: 0,
+  params: Object.fromEntries(page.experiment.params.map((param) => [param.name, param.default])) }) : {};

@@ -10,7 +10,7 @@ const PLAY_MS = 450;
 // SVG text as DOM nodes: only known elements, only known attributes.
 function safeSvg(text) {
   const parsed = new DOMParser().parseFromString(text, "image/svg+xml");
-  if (parsed.querySelector("parsererror")) throw new Error(say("a drawing could not be read"));
+  if (parsed.documentElement.localName !== "svg" || parsed.querySelector("parsererror")) throw new Error(say("a drawing could not be read"));
   return copySvg(parsed.documentElement);
 }
 
@@ -33,35 +33,40 @@ class SceneView {
     this.onFrame = onFrame;
     this.captions = $$(".captions li", node).map((item) => item.textContent);
     this.slider = $(".player input", node);
-    this.index = Number(this.slider.value);
+    this.index = this.wanted = Number(this.slider.value); // the frame that is shown, the one that was asked for
+    this.results = 0; // so that a frame of an older result is not drawn over a newer one
     this.timer = 0;
     $(".player", node).hidden = this.captions.length < 2;
     this.slider.addEventListener("input", () => { this.pause(); this.go(Number(this.slider.value)); });
-    $("[data-step='-1']", node).addEventListener("click", () => { this.pause(); this.go(this.index - 1); });
-    $("[data-step='1']", node).addEventListener("click", () => { this.pause(); this.go(this.index + 1); });
+    $("[data-step='-1']", node).addEventListener("click", () => { this.pause(); this.go(this.wanted - 1); });
+    $("[data-step='1']", node).addEventListener("click", () => { this.pause(); this.go(this.wanted + 1); });
     $("[data-play]", node).addEventListener("click", () => (this.timer ? this.pause() : this.play()));
     node.addEventListener("keydown", (event) => this.key(event));
   }
 
   get last() { return this.captions.length - 1; }
 
-  // A new result: its captions, and the picture of the frame that is shown.
-  show(scene, picture) {
+  // A new result: its captions, and a picture; `asked` is the frame that the address names by now, if any.
+  show(scene, picture, asked) {
+    this.results += 1;
     this.captions = scene.captions;
     this.slider.max = this.last;
     $(".player", this.node).hidden = this.last < 1;
     $(".captions ol", this.node).replaceChildren(...scene.captions.map((words) => make("li", {}, words)));
     setText($(".scene-title", this.node), scene.title);
     this.draw(picture.index, picture);
+    this.wanted = picture.index;
+    const wanted = Math.min(Number(asked ?? picture.index), this.last);
+    if (wanted >= 0 && wanted !== picture.index) this.go(wanted);
   }
 
+  // The picture and its words change together, once the picture is there.
   async go(index) {
-    const wanted = Math.min(Math.max(0, index), this.last);
-    this.index = wanted;
-    this.mark();
+    const wanted = this.wanted = Math.min(Math.max(0, index), this.last);
+    const { results } = this;
     this.onFrame(this.name, wanted);
     const picture = await this.ask(this.name, wanted);
-    if (picture && wanted === this.index) this.draw(wanted, picture);
+    if (picture && wanted === this.wanted && results === this.results) this.draw(wanted, picture);
   }
 
   draw(index, picture) {
@@ -83,8 +88,8 @@ class SceneView {
   }
 
   play() {
-    if (this.index >= this.last) this.go(0);
-    this.timer = setInterval(() => (this.index < this.last ? this.go(this.index + 1) : this.pause()), PLAY_MS);
+    if (this.wanted >= this.last) this.go(0);
+    this.timer = setInterval(() => (this.wanted < this.last ? this.go(this.wanted + 1) : this.pause()), PLAY_MS);
     this.showPlaying();
   }
 
@@ -102,7 +107,7 @@ class SceneView {
   }
 
   key(event) {
-    const moves = { ArrowLeft: this.index - 1, ArrowRight: this.index + 1, Home: 0, End: this.last };
+    const moves = { ArrowLeft: this.wanted - 1, ArrowRight: this.wanted + 1, Home: 0, End: this.last };
     if (event.target === this.slider || event.altKey || event.ctrlKey || event.metaKey) return;
     if (event.key in moves && event.target.closest(".picture")) {
       event.preventDefault();

@@ -1,7 +1,6 @@
 // Charts: the same Vega-Lite specifications as at build time, drawn live once the library is there.
 class Charts {
   constructor() {
-    this.library = null;
     this.views = new Map();
     this.result = null;
     this.drawing = Promise.resolve();
@@ -11,13 +10,13 @@ class Charts {
   // The newest result is drawn; while one is being drawn, only the newest of those that came is kept.
   show(result) {
     this.result = result;
-    this.drawing = this.drawing.then(() => (this.result === result ? this.drawAll(result) : undefined));
+    this.drawing = this.drawing.then(() => (this.result === result ? this.drawAll(result) : undefined)).catch((error) =>
+      showNotice("problem", say("The charts could not be drawn and do not show these settings: {why}", { why: error.message })));
     return this.drawing;
   }
 
   async drawAll(result) {
-    if (!this.library) this.library = loadScript(K3.manifest.vega);
-    await this.library;
+    await loadScript(K3.manifest.vega);
     for (const spec of result.figures) {
       const holder = $(`[data-figure="${spec.name}"]`);
       if (!holder) continue;

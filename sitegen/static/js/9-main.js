@@ -32,7 +32,6 @@ class Lab {
     this.charts = new Charts();
     this.result = page.result;
     this.shownFiles = {};
-    this.narrow = $("#lab .stage").clientWidth < 520;
     this.scenes = new Map($$("[data-scene]").map((node) => [node.dataset.scene,
       new SceneView(node, (name, index) => this.frame(name, index), (name, index) => this.address.set(`frame.${name}`, String(index)))]));
     this.controls = new Controls($("#controls"), this.address, () => this.run());
@@ -44,26 +43,31 @@ class Lab {
     bindDragging($("#lab"), this.address, setParam);
     bindClicks($("#lab"), setParam);
     bindLinking(document.body);
-    window.addEventListener("hashchange", () => { this.address.read(); this.controls.show(); this.run(); });
+    window.addEventListener("hashchange", () => (this.address.read() ? this.follow() : this.address.write()));
   }
 
   start() {
-    this.controls.show();
-    if (this.address.shared) showNotice("info", say("This link asks for other settings than the ones shown; they are computed as soon as Python is up."));
-    this.prediction.show(this.result);
-    this.run();
+    if ([...this.address.state.keys()].some((name) => !["guess", "embed"].includes(name))) {
+      showNotice("info", say("This link asks for other settings than the ones shown; they are computed as soon as Python is up."));
+    }
+    this.follow();
     this.engine.start();
   }
 
+  // Goes where the address says.
+  follow() {
+    this.controls.takePreset();
+    this.controls.show();
+    this.prediction.follow(this.result);
+    this.run();
+  }
+
+  get narrow() { return $("#lab .stage").clientWidth < 520; }
+
   request() {
-    const frames = {};
-    for (const name of this.scenes.keys()) {
-      const index = Number.parseInt(this.address.get(`frame.${name}`), 10);
-      if (Number.isInteger(index)) frames[name] = index;
-    }
-    const seed = this.address.get("seed") ?? 0;
-    return { slug: page.experiment.slug, params: this.address.params(), seed, files: this.files.given(), lang: page.lang,
-      frames, narrow: this.narrow };
+    const { address } = this;
+    return { slug: page.experiment.slug, params: address.params(), seed: address.get("seed"), preset: address.get("preset"),
+      files: this.files.given(), lang: page.lang, frames: address.frames(), narrow: this.narrow };
   }
 
   async run() {
@@ -75,7 +79,7 @@ class Lab {
     if (reply.state === "done") this.shownFiles = request.files;
     $("#lab").setAttribute("aria-busy", "false");
     if (reply.state === "done") this.show(reply);
-    else this.showProblem(reply);
+    else if (reply.state !== "failed") this.showProblem(reply); // failed: `status` has said it
   }
 
   show(reply) {
@@ -83,7 +87,9 @@ class Lab {
     showNotice("info", "");
     this.controls.blame(null);
     showResult(reply.result);
-    for (const scene of reply.result.scenes) this.scenes.get(scene.name).show(scene, reply.pictures[scene.name]);
+    for (const scene of reply.result.scenes) {
+      this.scenes.get(scene.name).show(scene, reply.pictures[scene.name], this.address.get(`frame.${scene.name}`));
+    }
     this.prediction.show(reply.result);
     this.charts.show(reply.result);
     document.dispatchEvent(new CustomEvent("k3:shown", { detail: reply }));
@@ -114,7 +120,12 @@ class Lab {
     this.run();
   }
 
+  // A frame of the result that is shown; where Python is not up yet, the next result brings it along.
   async frame(name, index) {
+    if (!this.engine.ready) {
+      this.run();
+      return null;
+    }
     const { slug, params, seed } = this.result;
     const files = this.shownFiles;
     const reply = JSON.parse(await this.engine.ask({ do: "frame", slug, params, seed, files, lang: page.lang, scene: name, index, narrow: this.narrow }));
@@ -125,7 +136,7 @@ class Lab {
     showStatus(status);
     if (status.state === "failed") {
       showNotice("problem", say("Python could not start: {why}. Everything here can be read; the figures show the default settings.", { why: status.message }),
-        [say("Try again"), () => { showNotice("info", ""); this.run(); this.engine.start(); }]);
+        [say("Try again"), () => { showNotice("info", ""); this.engine.start(); this.run(); }]);
     }
   }
 }
@@ -135,9 +146,15 @@ class PredictionView {
   constructor(node, address) {
     this.node = node;
     this.address = address;
-    this.asking = !address.shared;
+    this.asking = true;
     for (const button of $$("[data-guess]", node)) button.addEventListener("click", () => this.guess(button.dataset.guess));
     $("[data-skip]", node).addEventListener("click", () => this.reveal());
+  }
+
+  // A shared link, or one that came while the question was asked, shows the figure at once.
+  follow(result) {
+    this.asking = this.asking && !this.address.shared;
+    this.show(result);
   }
 
   show(result) {
@@ -169,10 +186,11 @@ class PredictionView {
 // The header: copy the address, keep the state when the language changes, open the list of tabs.
 function bindHeader() {
   const languages = $$("[data-language]");
-  const keepState = () => languages.forEach((link) => { link.hash = location.hash; });
-  document.addEventListener("k3:address", keepState);
-  keepState();
+  const write = () => K3.lab && K3.lab.address.write(); // what was set a moment ago
+  const keepState = () => { write(); languages.forEach((link) => { link.hash = location.hash; }); };
+  for (const link of languages) for (const type of ["pointerdown", "focus", "click"]) link.addEventListener(type, keepState);
   $("#copy").addEventListener("click", async () => {
+    write();
     const copied = await copyText(location.href);
     setText($("#copy"), copied ? say("Link copied") : say("Copy it from the address bar"));
     setTimeout(() => setText($("#copy"), say("Copy link")), 2000);
