@@ -1,0 +1,392 @@
+"""Who may use a cluster, and who goes next: the admission policies.
+
+A cluster has three budgets: slots (each running request holds one recurrent state), pages (MLA rows and
+states), and prefill compute (one prompt is computed at a time, at the pool's share of the cluster's speed).
+Shared policies put all classes into one pool and differ in who goes next; reserving policies give every class
+a pool of its own. Requests are integers, indices into the traffic; all ties go to the lower class index.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from .prefix_store import PrefixStore
+from .traffic import Requests
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A class's reserved part of every cluster; pages None only where the cluster has no page limit."""
+
+    slots: int
+    pages: int | None = None
+    prefill_percent: int = 0
+
+
+@dataclass(frozen=True)
+class RequestClass:
+    """A class of requests: smaller priority numbers are more urgent (vLLM's order).
+
+    queue_limit: most requests waiting per cluster, None for no limit. token_rate per second and token_burst:
+    the class's token bucket at the entrance of the fleet, counting prompt and output tokens.
+    """
+
+    name: str
+    priority: int = 0
+    budget: Budget | None = None
+    queue_limit: int | None = None
+    token_rate: float | None = None
+    token_burst: float | None = None
+
+
+@dataclass(frozen=True)
+class ClusterSpec:
+    """What every cluster of the fleet has; see PrefixStore for the pages."""
+
+    slots: int
+    pages: int | None = None
+    page_tokens: int = 1536
+    state_pages: int = 3
+    lend_percent: int = 100
+
+    def __post_init__(self):
+        if self.slots < 1:
+            raise ValueError(f"slots is {self.slots}; a cluster needs at least 1")
+        if self.pages is not None and self.pages < 1:
+            raise ValueError(f"pages is {self.pages}; give at least 1, or None for no limit")
+        if self.page_tokens < 1 or self.state_pages < 0:
+            raise ValueError(
+                f"page_tokens is {self.page_tokens}, state_pages {self.state_pages}; need >= 1 and >= 0"
+            )
+        if not 0 <= self.lend_percent <= 100:
+            raise ValueError(f"lend_percent is {self.lend_percent}; it must lie in 0 .. 100")
+
+
+class Pool:
+    """Slots, pages and a prefill lane, either the whole cluster's or one class's share of it."""
+
+    def __init__(self, budget: Budget, spec: ClusterSpec, requests: "RequestColumns"):
+        self.slots, self.free = budget.slots, budget.slots
+        self.share = budget.prefill_percent / 100
+        self.store = PrefixStore(budget.pages, spec.page_tokens, spec.state_pages)
+        self.requests = requests
+        self.lane_busy = False
+        self.lent = 0
+        self.lendable = budget.slots * spec.lend_percent // 100
+
+    def could_hold(self, i: int) -> bool:
+        """Whether the request fits into the empty pool."""
+        pages = self.store.pages
+        return pages is None or self.store.need(self.requests.prompt[i] + self.requests.output[i]) <= pages
+
+    def try_start(self, i: int) -> int | None:
+        """Start the request if slot, prefill lane and pages allow; its hit in tokens, or None."""
+        requests = self.requests
+        prompt = requests.prompt[i]
+        if self.free == 0 or (prompt and self.lane_busy):
+            return None
+        hit = self.store.open(requests.session[i], prompt, requests.output[i])
+        if hit is not None:
+            self.free -= 1
+            self.lane_busy = self.lane_busy or prompt > 0
+        return hit
+
+    def finish(self, i: int, hit: int) -> None:
+        self.free += 1
+        self.store.close(self.requests.session[i], self.requests.prompt[i], self.requests.output[i], hit)
+
+
+class RequestColumns:
+    """The traffic's columns as Python lists, made on first use; look-ups in lists are far faster."""
+
+    def __init__(self, requests: Requests):
+        self._requests = requests
+
+    def __getattr__(self, name: str) -> list:
+        values = getattr(self._requests, name).tolist()
+        setattr(self, name, values)
+        return values
+
+
+class Admission:
+    """One cluster's queues and pools. Subclasses decide which pool serves a class and who goes next."""
+
+    def __init__(self, classes: Sequence[RequestClass], spec: ClusterSpec, columns: RequestColumns):
+        self.classes, self.columns = classes, columns
+        self.queues: list[deque[int]] = [deque() for _ in classes]
+        self.running = [0] * len(classes)
+        self.waiting_pages = [0] * len(classes)
+        self.waiting_total, self.running_total = 0, 0
+        self.pools = [Pool(budget, spec, columns) for budget in self.budgets(classes, spec)]
+
+    @staticmethod
+    def budgets(classes: Sequence[RequestClass], spec: ClusterSpec) -> list[Budget]:
+        """One pool with everything the cluster has."""
+        return [Budget(spec.slots, spec.pages, 100)]
+
+    def pool_of(self, klass: int) -> Pool:
+        return self.pools[0]
+
+    def offer(self, i: int) -> str | None:
+        """Queue the request, or say why it is rejected."""
+        klass = self.columns.klass[i]
+        limit = self.classes[klass].queue_limit
+        if limit is not None and len(self.queues[klass]) >= limit:
+            return "queue full"
+        if not self.pool_of(klass).could_hold(i):
+            return "larger than its budget"
+        self.queues[klass].append(i)
+        self.waiting_total += 1
+        self.waiting_pages[klass] += self._pages(i)
+        return None
+
+    def _pages(self, i: int) -> int:
+        return self.pools[0].store.need(self.columns.prompt[i] + self.columns.output[i])
+
+    def next(self) -> tuple[int, Pool, int] | None:
+        """Start and return the next request that can start: (request, pool, hit tokens), or None."""
+        raise NotImplementedError
+
+    def _start(self, klass: int, pool: Pool) -> tuple[int, Pool, int] | None:
+        i = self.queues[klass][0]
+        hit = pool.try_start(i)
+        if hit is None:
+            return None
+        self.queues[klass].popleft()
+        self.running[klass] += 1
+        self.waiting_total -= 1
+        self.running_total += 1
+        self.waiting_pages[klass] -= self._pages(i)
+        return i, pool, hit
+
+    def finish(self, i: int, pool: Pool, hit: int) -> None:
+        self.running[self.columns.klass[i]] -= 1
+        self.running_total -= 1
+        pool.finish(i, hit)
+
+    # What a router may see of this cluster on behalf of a class; reserving policies show only the class's
+    # own.
+
+    def load(self, klass: int) -> int:
+        """4 per waiting and 1 per running request."""
+        return 4 * self.waiting_total + self.running_total
+
+    def in_flight(self, klass: int) -> int:
+        """Requests waiting or running."""
+        return self.waiting_total + self.running_total
+
+    def cache_cost(self, i: int) -> int:
+        """Blocks to compute for request i here, plus blocks that waiting and running requests hold."""
+        return (
+            self._blocks_to_compute(i, self.pools[0])
+            + self.pools[0].store.active_pages
+            + sum(self.waiting_pages)
+        )
+
+    def _blocks_to_compute(self, i: int, pool: Pool) -> int:
+        store, prompt = pool.store, self.columns.prompt[i]
+        return -(-(prompt - store.hit(self.columns.session[i], prompt)) // store.page_tokens)
+
+
+class _Shared(Admission):
+    """One pool for all; the class that `choose` names goes next, and blocks the others until it fits."""
+
+    def choose(self) -> int | None:
+        raise NotImplementedError
+
+    def next(self):
+        klass = self.choose()
+        return None if klass is None else self._start(klass, self.pools[0])
+
+
+class SharedFifo(_Shared):
+    """First come, first served, whatever the class."""
+
+    def __init__(self, classes, spec, columns):
+        super().__init__(classes, spec, columns)
+        self.line: deque[int] = deque()  # the class of every waiting request, in order of arrival
+
+    def offer(self, i):
+        reason = super().offer(i)
+        if reason is None:
+            self.line.append(self.columns.klass[i])
+        return reason
+
+    def choose(self):
+        return self.line[0] if self.line else None
+
+    def _start(self, klass, pool):
+        started = super()._start(klass, pool)
+        if started is not None:
+            self.line.popleft()
+        return started
+
+
+class SharedPriority(_Shared):
+    """The most urgent waiting class first, without preemption: reserves nothing, can starve the others."""
+
+    def __init__(self, classes, spec, columns):
+        super().__init__(classes, spec, columns)
+        self.order = sorted(range(len(classes)), key=lambda k: (classes[k].priority, k))
+
+    def choose(self):
+        return next((k for k in self.order if self.queues[k]), None)
+
+
+class VirtualTokenCounter(_Shared):
+    """The class that has received the least service goes next (Sheng et al., OSDI 2024, arXiv 2401.00588).
+
+    Service is 1 per prompt token and 2 per output token, all charged at the start, as the paper's variant
+    that knows output lengths. A class that becomes active is lifted to the least counter among the active
+    ones.
+    """
+
+    INPUT_WEIGHT, OUTPUT_WEIGHT = 1, 2
+
+    def __init__(self, classes, spec, columns):
+        super().__init__(classes, spec, columns)
+        self.counters = [0] * len(classes)
+        self.last_served = 0
+
+    def offer(self, i):
+        klass = self.columns.klass[i]
+        was_idle = not self.queues[klass]
+        reason = super().offer(i)
+        if reason is None and was_idle:
+            active = [self.counters[k] for k, queue in enumerate(self.queues) if queue and k != klass]
+            floor = min(active) if active else self.counters[self.last_served]
+            self.counters[klass] = max(self.counters[klass], floor)
+        return reason
+
+    def choose(self):
+        return min(
+            (k for k, queue in enumerate(self.queues) if queue),
+            key=lambda k: (self.counters[k], k),
+            default=None,
+        )
+
+    def _start(self, klass, pool):
+        started = super()._start(klass, pool)
+        if started is not None:
+            i = started[0]
+            self.counters[klass] += (
+                self.INPUT_WEIGHT * self.columns.prompt[i] + self.OUTPUT_WEIGHT * self.columns.output[i]
+            )
+            self.last_served = klass
+        return started
+
+
+class StrictReservation(Admission):
+    """A pool per class, and nothing crosses: what one class does cannot change another's schedule."""
+
+    @staticmethod
+    def budgets(classes, spec):
+        return check_budgets(classes, spec)
+
+    def pool_of(self, klass):
+        return self.pools[klass]
+
+    def next(self):
+        for klass, queue in enumerate(self.queues):
+            if queue and (started := self._start(klass, self.pools[klass])) is not None:
+                return started
+        return None
+
+    def load(self, klass):
+        return 4 * len(self.queues[klass]) + self.running[klass]
+
+    def in_flight(self, klass):
+        return len(self.queues[klass]) + self.running[klass]
+
+    def cache_cost(self, i):
+        klass = self.columns.klass[i]
+        own = self.pools[klass]
+        return self._blocks_to_compute(i, own) + own.store.active_pages + self.waiting_pages[klass]
+
+
+class BorrowingReservation(StrictReservation):
+    """A pool per class; a class whose own pool is full may use another's, while its owner has no one waiting.
+
+    Lent resources come back only when the borrower finishes, so the owner can find its pool occupied. At most
+    lend_percent of a pool's slots are lent (as lendablePercent in Kubernetes API priority and fairness).
+    """
+
+    def next(self):
+        started = super().next()
+        if started is not None:
+            return started
+        for klass, queue in enumerate(self.queues):
+            if not queue:
+                continue
+            for owner, pool in enumerate(self.pools):
+                if owner != klass and not self.queues[owner] and pool.lent < pool.lendable:
+                    started = self._start(klass, pool)
+                    if started is not None:
+                        pool.lent += 1
+                        return started
+        return None
+
+    def finish(self, i, pool, hit):
+        if pool is not self.pools[self.columns.klass[i]]:
+            pool.lent -= 1
+        super().finish(i, pool, hit)
+
+
+POLICIES = {
+    "shared": SharedFifo,
+    "priority": SharedPriority,
+    "vtc": VirtualTokenCounter,
+    "token_bucket": SharedFifo,
+    "strict": StrictReservation,
+    "borrow": BorrowingReservation,
+}
+"""Admission policies by name; token_bucket is the shared queue behind a TokenBucket per class."""
+
+
+def check_budgets(classes: Sequence[RequestClass], spec: ClusterSpec) -> list[Budget]:
+    """The classes' budgets, if each is sound and together they fit the cluster; ValueError otherwise."""
+    budgets = []
+    for one in classes:
+        if one.budget is None:
+            raise ValueError(f"class {one.name} has no budget; reservations need one for every class")
+        budget = one.budget
+        if budget.slots < 1 or budget.prefill_percent < 1:
+            raise ValueError(
+                f"class {one.name} reserves {budget.slots} slots and {budget.prefill_percent} % of "
+                "the prefill compute; each must be at least 1"
+            )
+        if (budget.pages is None) != (spec.pages is None):
+            raise ValueError(f"class {one.name} reserves {budget.pages} pages of a cluster with {spec.pages}")
+        budgets.append(budget)
+    totals = {
+        "slots": (sum(b.slots for b in budgets), spec.slots),
+        "pages": (sum(b.pages or 0 for b in budgets), spec.pages or 0),
+        "prefill percent": (sum(b.prefill_percent for b in budgets), 100),
+    }
+    for name, (reserved, there) in totals.items():
+        if reserved > there:
+            raise ValueError(f"the budgets reserve {reserved} {name} of {there}; they must fit the cluster")
+    return budgets
+
+
+class TokenBucket:
+    """Tokens flow in at `rate` per second up to `burst`; a request passes if its tokens are there, whole.
+
+    In any time t it passes at most burst + rate t tokens.
+    """
+
+    def __init__(self, rate: float, burst: float):
+        if not (isfinite(rate) and rate > 0 and isfinite(burst) and burst > 0):
+            raise ValueError(f"token_rate is {rate} and token_burst {burst}; both must be finite and above 0")
+        self.rate, self.burst = rate, burst
+        self.level, self.at = burst, 0.0
+
+    def take(self, tokens: int, now: float) -> bool:
+        """Whether `tokens` may pass at time `now` (never earlier than the call before); takes them if so."""
+        self.level = min(self.burst, self.level + self.rate * (now - self.at))
+        self.at = now
+        if tokens > self.level:
+            return False
+        self.level -= tokens
+        return True
