@@ -37,6 +37,7 @@ class Metric:
            "error": a rounding residue, of which only |value| <= scale is promised
     tolerance   1e-9 for float64 work, 1e-5 for float32 work
     text   replaces the usual rendering
+    how    its derivation, line by line: one click away on the page
     """
 
     key: str
@@ -48,13 +49,14 @@ class Metric:
     scale: float = 0.0
     tolerance: float = 1e-9
     text: Text | str | None = None
+    how: tuple = ()
 
     def to_json(self, lang: str) -> dict:
         value = plain(self.value)
         text = say(self.text, lang) if self.text is not None else quantity(value, self.unit)
         return {"key": self.key, "label": self.label.render(lang), "value": json_value(value), "unit": self.unit,
                 "badge": self.badge, "kind": self.kind, "scale": self.scale,
-                "tolerance": self.tolerance, "text": text}
+                "tolerance": self.tolerance, "text": text, "how": say_all(self.how, lang)}
 
 
 @dataclass(frozen=True)
@@ -162,6 +164,18 @@ class Check:
 
 
 @dataclass(frozen=True)
+class Snippet:
+    """Text to copy: a command that gives the same answer, or what a program would print."""
+
+    key: str
+    title: Text
+    text: str
+
+    def to_json(self, lang: str) -> dict:
+        return {"key": self.key, "title": self.title.render(lang), "text": self.text}
+
+
+@dataclass(frozen=True)
 class Prediction:
     """The question a reader answers before the figure is shown; `Result.answer` names the right option."""
 
@@ -178,6 +192,7 @@ class Result:
     tables: dict = field(default_factory=dict)
     figures: list = field(default_factory=list)
     scenes: list = field(default_factory=list)
+    snippets: list = field(default_factory=list)
     answer: int = 0
     answer_text: Text | None = None
     slug: str = ""
@@ -194,6 +209,7 @@ class Result:
             "figures": [figure.to_json(lang) for figure in self.figures],
             "scenes": [scene.to_json(lang) for scene in self.scenes],
             "checks": [check.to_json(lang) for check in self.checks],
+            "snippets": [snippet.to_json(lang) for snippet in self.snippets],
             "prediction": {"answer": self.answer, "text": say(self.answer_text, lang)},
             "digest": self.digest(),
         }

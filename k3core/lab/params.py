@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from k3core.lab.text import Text, say
 
 KINDS = ("int", "float", "choice", "bool", "text", "list")
-RESERVED = ("seed", "preset", "frame", "guess", "embed", "lang")  # names that the page's address uses itself
+RESERVED = ("seed", "preset", "frame", "guess", "embed", "lang", "pin")  # names that the page's address uses itself
 _INT = re.compile(r"[+-]?[0-9]{1,18}")
 _FLOAT = re.compile(r"[+-]?([0-9]{1,20}(\.[0-9]{0,20})?|\.[0-9]{1,20})([eE][+-]?[0-9]{1,3})?")
 _BOOLS = {"true": True, "false": False, "1": True, "0": False, "on": True, "off": False, "yes": True, "no": False}
