@@ -1,4 +1,4 @@
-"""Fixtures of the browser tests: the built site over http (below a sub-path) and from disk, and pages that tell on themselves."""
+"""Fixtures of the browser tests: the built site over http, below a sub-path, and from disk; pages report complaints."""
 
 import functools
 import http.server

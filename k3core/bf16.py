@@ -4,8 +4,8 @@ import numpy as np
 
 
 def to_bf16(x):
-    """Round float32 to bfloat16, nearest even: any shape -> uint16 of the same shape. Raises ValueError on NaN or inf."""
-    x = np.ascontiguousarray(x, np.float32)
+    """Round float32 to bfloat16, nearest even: any shape -> uint16 of that shape. Raises ValueError on NaN or inf."""
+    x = np.asarray(x, np.float32)
     if not np.isfinite(x).all():
         raise ValueError("only finite numbers can be rounded to bfloat16")
     bits = x.view(np.uint32)

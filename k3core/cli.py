@@ -31,7 +31,8 @@ def main(argv: list | None = None) -> int:
 
 
 def build_parser() -> Parser:
-    parser = Parser(prog="python -m k3core", description="The serving layer of hybrid linear-attention models, computed.")
+    parser = Parser(prog="python -m k3core",
+                    description="The serving layer of hybrid linear-attention models, computed.")
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", parser_class=Parser)
     _add_tabs(commands)

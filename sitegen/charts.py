@@ -13,7 +13,7 @@ def render(spec: dict, table: dict) -> dict:
     """A specification from `Result.to_json` with its table filled in: {"wide": SVG, "narrow": SVG}."""
     keys = [column["key"] for column in table["columns"]]
     values = [dict(zip(keys, row)) for row in table["rows"]]
-    return {name: vl_convert.vegalite_to_svg(_sized(spec, values, width, height)) for name, (width, height) in SIZES.items()}
+    return {name: vl_convert.vegalite_to_svg(_sized(spec, values, *size)) for name, size in SIZES.items()}
 
 
 def _sized(spec: dict, values: list, width: int, height: int) -> dict:

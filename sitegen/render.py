@@ -29,7 +29,8 @@ def render(out: Path, assets, base_url: str | None, report) -> None:
         for lang in LANGUAGES:
             pages.write("tab.html", lang, page_path(experiment), **tab.context(lang))
             if experiment is pages.experiments[0]:
-                pages.write("home.html", lang, "index.html", prose_html=content.prose(lang, "home"), **tab.context(lang))
+                home = content.prose(lang, "home")
+                pages.write("home.html", lang, "index.html", prose_html=home, **tab.context(lang))
 
 
 def write_static(out: Path, assets, scripts: str) -> dict:
@@ -126,7 +127,8 @@ class Pages:
         """Render one page to `path` (English) or below zh/."""
         file = self.out / ("" if lang == "en" else lang) / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(self.jinja.get_template(template).render(**self.frame(lang, path), **context), encoding="utf-8")
+        html = self.jinja.get_template(template).render(**self.frame(lang, path), **context)
+        file.write_text(html, encoding="utf-8")
 
     def frame(self, lang: str, path: str) -> dict:
         """What every page needs: words, links, families with their tabs, the data that the scripts read."""

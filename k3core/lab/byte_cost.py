@@ -181,7 +181,8 @@ def _metrics(p, window: int, state: int, record: int, best: int, best_ratio: flo
         Metric("snapshot_bytes", Text("snapshots of {window} positions, one head", window=window), window * state, "B"),
         Metric("projection_bytes", Text("records of {window} positions, one head", window=window), window * record, "B"),
         Metric("times_smaller", Text("fewer bytes with records"), state / record, "×", kind="float", scale=1.0),
-        Metric("bytes_ratio", Text("record / snapshot, per position"), record / state, "share", kind="float", scale=1.0),
+        Metric("bytes_ratio", Text("record / snapshot, per position"), record / state, "share",
+               kind="float", scale=1.0),
         Metric("record_bytes", Text("one record"), record, "B", text=Text("{count} B", count=number(record))),
         Metric("ratio_7_9_at", Text("dk = dv where a snapshot costs {ratio} records", ratio=number(best_ratio)), best),
     ]
@@ -191,8 +192,9 @@ EXPERIMENT = Experiment(
     slug="byte-cost", tab=2, family="state",
     name=Text("Byte cost"),
     title=Text("Byte cost: the state, or what made it"),
-    question=Text("A draft token may be rejected, so its effect on the recurrent state must be undoable. How many bytes "
-                  "does each position of the window cost if the state is copied, and how many if only its inputs are kept?"),
+    question=Text("A draft token may be rejected, so its effect on the recurrent state must be undoable. How many "
+                  "bytes does each position of the window cost if the state is copied, and how many if only its "
+                  "inputs are kept?"),
     params=(
         Param("dk", Text("Key size dk"), "int", 128, 1, 256, 1),
         Param("dv", Text("Value size dv"), "int", 128, 1, 256, 1),
@@ -210,10 +212,12 @@ EXPERIMENT = Experiment(
               help=Text("Off: the formula forgets that a record needs its gate, and no longer matches the arrays.")),
     ),
     presets=(
-        Preset("k3-vllm", Text("K3 as vLLM keeps it"), Text("1,024 B per token and head, 64 times less than a snapshot; "
-               "51.75 MiB instead of 3.23 GiB per sequence."), {"layout": "recover"}),
-        Preset("small-head", Text("dk = dv = 16"), Text("A window of 4 at fp32, conv inputs kept: 4,096 B of snapshots, "
-               "1,552 B of records. The gap of small heads is small."),
+        Preset("k3-vllm", Text("K3 as vLLM keeps it"),
+               Text("1,024 B per token and head, 64 times less than a snapshot; 51.75 MiB instead of 3.23 GiB per "
+                    "sequence."), {"layout": "recover"}),
+        Preset("small-head", Text("dk = dv = 16"),
+               Text("A window of 4 at fp32, conv inputs kept: 4,096 B of snapshots, 1,552 B of records. The gap of "
+                    "small heads is small."),
                {"dk": 16, "dv": 16, "drafts": 3, "conv": True}),
         Preset("seven-point-nine", Text("A ratio of 7.9"), Text("At dk = dv = 16 with k, v, β in bf16 and g in fp32 a "
                "snapshot costs 7.88 records."), {"dk": 16, "dv": 16, "drafts": 3, "layout": "mixed"}),

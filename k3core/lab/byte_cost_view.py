@@ -33,8 +33,8 @@ def events(p, kept: dict, window: int, state: int, record: int) -> dict:
 
 def captions(kept: dict, window: int, state: int, record: int) -> list:
     """One sentence per frame: before the window, then after each position."""
-    first = Text("Before the window. Both designs keep the committed state, {state}; only what comes on top is counted.",
-                 state=binary_bytes(state))
+    first = Text("Before the window. Both designs keep the committed state, {state}; only what comes on top is "
+                 "counted.", state=binary_bytes(state))
     rest = [Text("Position {n} of {window}. The snapshot design has copied the whole state {n} times, {states}. "
                  "The records of the same positions are {records}.", n=n, window=window,
                  states=binary_bytes(n * state), records=binary_bytes(n * record)) for n in range(1, window + 1)]
@@ -98,7 +98,8 @@ def _records(log: dict, frame: int, columns: int, cell: float, unit: float, top:
 def _lens(log: dict, top: float, width: float, lang: str) -> tuple:
     """One record, stretched over the whole width, with the bytes of each field."""
     total = sum(size for _, size in log["parts"])
-    parts, left = [d.text(0, top - 6, Text("one record, {bytes} B, spread out", bytes=number(total)).render(lang), "label strong")], 0.0
+    heading = Text("one record, {bytes} B, spread out", bytes=number(total)).render(lang)
+    parts, left = [d.text(0, top - 6, heading, "label strong")], 0.0
     for name, size in log["parts"]:
         wide = width * size / total
         parts.append(d.rect(left, top, wide, 26, FIELD_STYLES[name][0], f"field:{name}", f"{name}: {size} B"))
