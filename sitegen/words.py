@@ -22,6 +22,8 @@ ZH = {
     "Built from version {version}; every number comes from the Python package k3core, which you can install: {wheel}.":
         "构建版本 {version}；页面上的每个数都由 Python 包 k3core 算出，可直接安装：{wheel}。",
     "No tracker, no request to another site. Works from a folder and offline.": "不追踪，不请求其他网站；从文件夹打开或离线均可使用。",
+    "The browser runs Pyodide (MPL-2.0), CPython (PSF-2.0) and NumPy (BSD-3-Clause), unchanged but trimmed.":
+        "浏览器中运行的是 Pyodide（MPL-2.0）、CPython（PSF-2.0）和 NumPy（BSD-3-Clause），未作修改，仅经裁剪。",
     # tab
     "Your guess": "先猜一猜",
     "Skip": "跳过",
