@@ -4,7 +4,8 @@ from time import perf_counter
 
 import numpy as np
 
-from k3core.kda import KDATokens, gate_lower_bound, kda_chunk, kda_recurrent, l2norm, sigmoid
+from k3core.kda import KDATokens, gate_lower_bound, kda_chunk, kda_recurrent, l2norm
+from k3core.ops import sigmoid
 from k3core.replayssm import CorrectedStore, ProjectionStore, RingStore, SnapshotStore
 
 H, DK, DV = 8, 64, 64

@@ -202,9 +202,9 @@ def kda_chunk(q, k, v, g, beta, state=None, scale=None, chunk_size=64):
 
     Arguments and result as for `kda_recurrent`; chunk_size is any positive number. Inside a chunk the updates
     form a unit lower triangular system (WY form); only the state goes from chunk to chunk. Safe for every
-    gate: a decay is only ever split into factors exp(<= 0), or inside a 16-token tile into a pair within
-    exp(+-40); where a gate is too strong for that, it is taken pair by pair. Source: Kimi Linear section 3
-    and FLA fla/ops/kda (naive_chunk_kda, chunk_intra.py).
+    gate: a decay is split into factors exp(<= 0), or inside a 16-token tile into a pair within exp(+-80);
+    where a gate is too strong for that, it is taken pair by pair. Source: Kimi Linear section 3 and FLA
+    fla/ops/kda (naive_chunk_kda, chunk_intra.py).
     """
     if chunk_size < 1:
         raise ValueError(f"chunk_size must be at least 1, not {chunk_size}")
@@ -212,10 +212,8 @@ def kda_chunk(q, k, v, g, beta, state=None, scale=None, chunk_size=64):
     o = np.empty_like(v)
     T = len(v)
     whole, group = T - T % chunk_size, GROUP * chunk_size
-    for start in [
-        *range(0, whole, group),
-        whole,
-    ]:  # equal chunks in groups, then what is left as one short chunk
+    # Equal chunks in groups, then what is left as one short chunk.
+    for start in [*range(0, whole, group), whole]:
         part = slice(start, min(start + group, whole) if start < whole else T)
         if part.start < part.stop:
             size = min(chunk_size, part.stop - start)
@@ -245,9 +243,9 @@ def _solve_chunks(q, k, v, g, beta, state):
 def _decayed(q, k, g):
     """Decays inside chunks; q, k, g [N, HV, C, dk].
 
-    With G the cumulative log decay: q_i and k_i exp(G_i) [N, HV, 2, C, dk]; k_j exp(G_C - G_j) [N, HV, C,
-    dk]; exp(G_C) [N, HV, dk, 1]; and products [N, HV, 2, C, C]: x_i . k_j exp(G_i - G_j), x = q for j <= i, x
-    = k for j < i.
+    With G the cumulative log decay: q_i and k_i exp(G_i) [N, HV, 2, C, dk]; k_j exp(G_C - G_j)
+    [N, HV, C, dk]; exp(G_C) [N, HV, dk, 1]; and products [N, HV, 2, C, C], x_i . k_j exp(G_i - G_j) with
+    x = q for j <= i and with x = k for j < i.
     """
     N, HV, C, dk = g.shape
     n = min(TILE, C)
@@ -256,9 +254,15 @@ def _decayed(q, k, g):
     to_tile_start = np.tri(n, dtype=g.dtype) @ g
     to_tile_end = np.tri(n, k=-1, dtype=g.dtype).T @ g  # its own sum: a difference would lose the last bits
     end = to_tile_start[..., -1:, :]
-    rows = _stack_rows(q, k, _exp(to_tile_start))
+    fall = np.exp(np.maximum(to_tile_start, -MAX_FACTORED_DECAY))
+    rows = _stack_rows(q, k, fall)
     keys = k * _exp(to_tile_end)
-    near = _tile_products(q, k, g, to_tile_start)
+    if -end.min() <= MAX_FACTORED_DECAY:  # exp(-G) cannot overflow
+        near = rows @ (k / fall).swapaxes(3, 4)[:, :, None]
+    else:
+        near = _pairwise_products(q, k, g)
+    near *= np.stack([np.tri(n, dtype=g.dtype), np.tri(n, k=-1, dtype=g.dtype)])[:, None]
+    rows *= (fall > _tiny(g.dtype))[:, :, None]
     products = np.zeros((N, HV, 2, m, n, m, n), g.dtype)
     gap = np.zeros_like(end)  # log decay from the end of each earlier tile to the start of tile a
     for a in range(m):
@@ -292,36 +296,30 @@ def _stack_rows(q, k, factor):
     return rows
 
 
-def _exp(x):
-    """exp of a log decay, less the cube root of the smallest normal number (float32: 2e-13), and 0 below it.
+def _tiny(dtype):
+    """The cube root of the smallest normal number (float32: 2e-13), below which a factor counts as 0.
 
-    Beside 1 that is nothing, and products of three stay normal: subnormal numbers make everything many times
-    slower.
+    Beside 1 that is nothing, and products of three stay normal: subnormal numbers make it all much slower.
     """
-    lowest = np.log(np.finfo(x.dtype).tiny) / 3
+    return np.cbrt(np.finfo(dtype).tiny)
+
+
+def _exp(x):
+    """exp of a log decay, with `_tiny` taken off so that nothing smaller is left of it."""
+    lowest = np.log(_tiny(x.dtype))
     e = np.maximum(x, lowest)
     np.exp(e, out=e)
     e -= np.exp(lowest)
     return e
 
 
-def _tile_products(q, k, g, G):
-    """x_i . k_j exp(G_i - G_j) inside tiles, x = q for j <= i, x = k for j < i, else 0.
-
-    q, k, g and its running sum G [N, HV, m, n, dk] -> [N, HV, 2, m, n, n].
-    """
-    n = g.shape[3]
-    half = G[..., -1:, :] / 2
-    if -2 * half.min() <= MAX_FACTORED_DECAY:
-        fall = np.exp(G - half)  # from the middle of the decay, so that both factors stay within exp(+-40)
-        products = _stack_rows(q, k, fall) @ (k / fall).swapaxes(3, 4)[:, :, None]
-    else:
-        G = np.cumsum(g, axis=3, dtype=np.float64)
-        # Where j > i the difference is positive and the entry unused: cut at 0 so that exp cannot overflow.
-        gaps = np.minimum(G[..., :, None, :] - G[..., None, :, :], 0).astype(g.dtype)
-        pairs = np.exp(gaps) * k[..., None, :, :]
-        products = np.stack([np.einsum("...id,...ijd->...ij", x, pairs) for x in (q, k)], axis=2)
-    return products * np.stack([np.tri(n, dtype=g.dtype), np.tri(n, k=-1, dtype=g.dtype)])[:, None]
+def _pairwise_products(q, k, g):
+    """x_i . k_j exp(G_i - G_j) inside tiles, right for j <= i: [N, HV, m, n, dk] -> [N, HV, 2, m, n, n]."""
+    G = np.cumsum(g, axis=3, dtype=np.float64)
+    # Where j > i the difference is positive and the entry unused: cut at 0 so that exp cannot overflow.
+    gaps = np.minimum(G[..., :, None, :] - G[..., None, :, :], 0).astype(g.dtype)
+    pairs = np.exp(gaps) * k[..., None, :, :]
+    return np.stack([np.einsum("...id,...ijd->...ij", x, pairs) for x in (q, k)], axis=2)
 
 
 def _unit_lower_inverse(lower):
@@ -343,14 +341,14 @@ def _unit_lower_inverse(lower):
         shape = (*lower.shape[:2], m, 2, s, m, 2, s)
         blocks, b = inverse.reshape(shape), whole.reshape(shape)[:, :, i, 1, :, i, 0]
         new = blocks[:, :, i, 1, :, i, 1] @ (b @ blocks[:, :, i, 0, :, i, 0])
-        blocks[:, :, i, 1, :, i, 0] = _no_tiny(-new)
+        blocks[:, :, i, 1, :, i, 0] = -_no_tiny(new)
         s *= 2
     return inverse[..., :C, :C]
 
 
 def _no_tiny(x):
-    """x, with 0 for what is smaller than the cube root of the smallest normal number, as in `_exp`."""
-    return x * (np.abs(x) > np.cbrt(np.finfo(x.dtype).tiny))
+    """x with 0 for what is smaller than `_tiny`."""
+    return x * (np.abs(x) > _tiny(x.dtype))
 
 
 # --- segments: context parallelism ---

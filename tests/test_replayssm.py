@@ -102,6 +102,15 @@ def test_exact_stores_keep_the_bits_in_float32(store, draft):
             np.testing.assert_array_equal(ours.conv, reference.conv)
 
 
+@pytest.mark.parametrize("store", STORES)
+def test_fast_mode_gives_the_same_text(store):
+    tokens, _ = plain()
+    fast = HybridDecoder.random_k3(np.random.default_rng(0), layers=4, vocab=24, exact=False)
+    speculation = Speculation(fast, PROMPT, Scripted(PROMPT + tokens, [2, 0, 3]), store, num_drafts=3)
+    assert min(r.margin for r in speculation.run(N)) > 1e-9
+    assert speculation.tokens == tokens
+
+
 def test_right_drafts_save_rounds():
     tokens, _ = plain()
     speculation = Speculation(decoder(), PROMPT, Scripted(PROMPT + tokens, [3]), ProjectionStore, 3)

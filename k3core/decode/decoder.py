@@ -23,7 +23,7 @@ class KDAMemory:
 
     def advance(self, tokens):
         """Take in T tokens (KDATokens) -> o [T, HV, dv]."""
-        kernel = kda_recurrent if self.exact else kda_chunk
+        kernel = kda_recurrent if self.exact or len(tokens.v) == 1 else kda_chunk
         o, self.state = kernel(*tokens[:5], self.state)
         self.conv = np.concatenate([self.conv, tokens.conv_inputs])[len(tokens.v) :]
         return o
