@@ -53,8 +53,8 @@ def quantity(value, unit: str) -> str:
 
 def _scaled(count, step: int, units: tuple) -> str:
     power, value = 0, abs(count)
-    # 999.95 would print as "1,000" in the smaller unit.
-    while value >= step * 0.99995 and power < len(units) - 1:
+    # What would print as a full step of this unit, 1,023.6 KiB for instance, goes to the next one.
+    while (value >= step or number(value) == number(step)) and power < len(units) - 1:
         value, power = value / step, power + 1
     sign = MINUS if count < 0 else ""
-    return f"{sign}{number(value if power else (int(value) if value == int(value) else value))} {units[power]}"
+    return f"{sign}{number(int(value) if value == int(value) else value)} {units[power]}"
