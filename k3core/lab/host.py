@@ -14,8 +14,9 @@ class Host:
     Requests: {"do": "start", "slug", "params", "seed", "lang"} then {"do": "step"} until the reply's state is no
     longer "progress"; {"do": "drop"}; {"do": "frame", "slug", "params", "seed", "lang", "scene", "index", "narrow"};
     {"do": "file", "key", "text"} keeps a dropped file, which "start" and "frame" then name in "files": {input name:
-    key}. "start" also takes "frames" ({"frame.SCENE": index}, which pictures to send along), "narrow", and "preset",
-    only to be refused where there is none of this name. A reply has "state": "progress", "done", "frame", "dropped",
+    key}. "start" also takes "frames" ({"frame.SCENE": index}, which pictures to send along), "narrow", "preset", only to
+    be refused where there is none of this name, and "pin" ({"params", "seed", "files"}): settings to compare with, which
+    run first and whose metrics come back as "pinned". A reply has "state": "progress", "done", "frame", "dropped",
     "kept", "param_error" or "error"; the last two carry a "message" for the reader.
     """
 
@@ -27,6 +28,7 @@ class Host:
         self.steps = None
         self.result = None
         self.result_files = {}
+        self.pinned = None
         self.files = {}
 
     def handle(self, text: str) -> str:
@@ -48,8 +50,24 @@ class Host:
         if request.get("preset") is not None:
             chosen.preset(request["preset"])
         self.request, self.frames = request, parse_frames(chosen.draw, request.get("frames", {}))
-        self.steps = chosen.steps(request["params"], request["seed"], self._texts(request))
+        self.pinned, self.steps = None, self._steps(request)
         return self._step(request)
+
+    def _steps(self, request: dict):
+        chosen = experiment(request["slug"])
+        if request.get("pin"):
+            yield from self._pinned_steps(chosen, request["pin"], request["lang"])
+        yield from chosen.steps(request["params"], request["seed"], self._texts(request))
+
+    def _pinned_steps(self, chosen, pin: dict, lang: str):
+        """Progress of the run to compare with. Its metrics, or why there are none, end up in `self.pinned`."""
+        try:
+            for step in chosen.steps(pin["params"], pin["seed"], self._texts(pin)):
+                if isinstance(step, Progress):
+                    yield step
+            self.pinned = {"metrics": [metric.to_json(lang) for metric in step.metrics]}
+        except ParamError as error:
+            self.pinned = {"message": error.render(lang)}
 
     def _step(self, _request: dict) -> dict:
         step = next(self.steps)
@@ -57,7 +75,8 @@ class Host:
             note = step.note.render(self.request["lang"]) if step.note else ""
             return {"state": "progress", "done": step.done, "total": step.total, "note": note}
         self.steps, self.result, self.result_files = None, step, self.request.get("files", {})
-        return {"state": "done", "result": step.to_json(self.request["lang"]), "pictures": self._pictures(step)}
+        return {"state": "done", "result": step.to_json(self.request["lang"]), "pictures": self._pictures(step),
+                "pinned": self.pinned}
 
     def _file(self, request: dict) -> dict:
         self.files[request["key"]] = request["text"]

@@ -1,6 +1,6 @@
 // The page's state lives in the address's fragment: parameters that differ from their defaults, seed, guess, the
-// frame of each scene as frame.NAME, and the SHA-256 of each dropped file as file.NAME. A link may also name a
-// preset; Controls.takePreset replaces it by its parameters.
+// frame of each scene as frame.NAME, the SHA-256 of each dropped file as file.NAME, and the settings of a result that
+// is kept for comparison, written the same way, as pin. A link may also name a preset; Controls.takePreset replaces it by its parameters.
 class Address {
   constructor(defaults) {
     this.defaults = defaults; // name -> default as text
@@ -13,12 +13,7 @@ class Address {
   read() {
     const fragment = location.hash.slice(1);
     if (fragment && document.getElementById(decode(fragment))) return false;
-    this.state.clear();
-    for (const piece of fragment.split("&")) {
-      if (!piece) continue;
-      const [name, ...value] = piece.split("=");
-      this.state.set(decode(name), decode(value.join("=")));
-    }
+    this.state = parseState(fragment);
     return true;
   }
 
@@ -33,21 +28,36 @@ class Address {
   }
 
   // What is meant for Python: every name that the page does not use itself, known or not.
-  params() {
-    return Object.fromEntries([...this.state].filter(([name]) =>
-      !["seed", "preset", "guess", "embed"].includes(name) && !/^(frame|file)\./.test(name)));
-  }
+  params() { return paramsIn(this.state); }
 
   frames() { return Object.fromEntries([...this.state].filter(([name]) => name.startsWith("frame."))); }
 
-  text() {
-    return [...this.state].map(([name, value]) => encodeURIComponent(name) + "=" + encodeURIComponent(value)).join("&");
+  // What the result depends on.
+  settings() {
+    return formatState([...this.state].filter(([name]) =>
+      !["preset", "guess", "embed", "pin"].includes(name) && !name.startsWith("frame.")));
   }
 
   write() {
-    const text = this.text();
+    const text = formatState([...this.state]);
     if (location.hash.slice(1) !== text) history.replaceState(null, "", text ? "#" + text : location.pathname + location.search);
   }
+}
+
+function parseState(text) {
+  return new Map(text.split("&").filter(Boolean).map((piece) => {
+    const [name, ...value] = piece.split("=");
+    return [decode(name), decode(value.join("="))];
+  }));
+}
+
+function formatState(entries) {
+  return entries.map(([name, value]) => encodeURIComponent(name) + "=" + encodeURIComponent(value)).join("&");
+}
+
+function paramsIn(state) {
+  return Object.fromEntries([...state].filter(([name]) =>
+    !["seed", "preset", "guess", "embed", "pin"].includes(name) && !/^(frame|file)\./.test(name)));
 }
 
 // A link cut in the middle of an escape is still a link.

@@ -25,7 +25,8 @@ class Controls {
   // Whether everything is set as the preset has it, however it came about.
   shows(preset) {
     const wanted = { ...defaults, ...settings(preset) };
-    return Object.entries(wanted).every(([name, value]) => this.address.get(name) === value);
+    return Object.entries(wanted).every(([name, value]) => this.address.get(name) === value)
+      && !fileNames.some((name) => this.address.get(name));
   }
 
   showOne(name, value) {
@@ -48,7 +49,7 @@ class Controls {
   }
 
   preset(name) {
-    for (const param of Object.keys(defaults)) this.address.set(param, undefined);
+    for (const param of [...Object.keys(defaults), ...fileNames]) this.address.set(param, undefined);
     this.address.set("preset", name);
     this.takePreset();
     this.show();
@@ -83,5 +84,6 @@ function settings(preset) {
   return Object.fromEntries([...Object.entries(preset.params), ["seed", preset.seed]].map(([name, value]) => [name, text(value)]));
 }
 
+const fileNames = page.experiment ? page.experiment.inputs.map((input) => `file.${input.name}`) : [];
 const defaults = page.experiment ? settings({ seed: 0,
   params: Object.fromEntries(page.experiment.params.map((param) => [param.name, param.default])) }) : {};

@@ -1,4 +1,5 @@
-// Files that the reader drops or picks: text, kept in memory, named in the address by SHA-256 as file.NAME.
+// Files that the reader drops, picks or pastes: text, kept in memory, named in the address by SHA-256 as file.NAME.
+const PASTE_LIMIT = 100000; // characters; a longer file is not shown in the box
 class Files {
   // onChange(): a file came or went, already written to the address.
   constructor(address, engine, onChange) {
@@ -12,12 +13,22 @@ class Files {
   bind(node) {
     const input = page.experiment.inputs.find((candidate) => candidate.name === node.dataset.input);
     $("input", node).addEventListener("change", (event) => this.take(input, event.target.files[0]));
-    $(".forget", node).addEventListener("click", () => { this.address.set(`file.${input.name}`, undefined); this.onChange(); });
+    $(".forget", node).addEventListener("click", () => this.forget(input));
     for (const type of ["dragenter", "dragover"]) {
       node.addEventListener(type, (event) => { event.preventDefault(); node.classList.add("over"); });
     }
     for (const type of ["dragleave", "drop"]) node.addEventListener(type, () => node.classList.remove("over"));
     node.addEventListener("drop", (event) => { event.preventDefault(); this.take(input, event.dataTransfer.files[0]); });
+    const box = $("textarea", node);
+    box.addEventListener("input", debounce(300, () => {
+      if (box.value.trim()) this.take(input, new File([box.value], say("pasted text")));
+      else this.forget(input);
+    }));
+  }
+
+  forget(input) {
+    this.address.set(`file.${input.name}`, undefined);
+    this.onChange();
   }
 
   async take(input, file) {
@@ -42,10 +53,10 @@ class Files {
   }
 
   // Input name -> key, for the files that are here; a link may name one that only its sender has.
-  given() {
+  given(state = this.address.state) {
     const keys = {};
     for (const { name } of page.experiment.inputs) {
-      const key = this.address.get(`file.${name}`);
+      const key = state.get(`file.${name}`);
       if (this.texts.has(key)) keys[name] = key;
     }
     return keys;
@@ -56,6 +67,8 @@ class Files {
       const key = this.address.get(`file.${node.dataset.input}`);
       const held = this.texts.get(key);
       $(".forget", node).hidden = !key;
+      const box = $("textarea", node);
+      if (box !== document.activeElement) box.value = held && held.text.length <= PASTE_LIMIT ? held.text : "";
       setText($(".held", node), held ? held.name
         : key ? say("This link was made with a file (SHA-256 {key}…). Drop the same file to see its result.", { key: key.slice(0, 12) }) : "");
     }

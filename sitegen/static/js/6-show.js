@@ -6,8 +6,15 @@ function showResult(result) {
     setText($(".value", node), metric.text);
     setText($(".name", node), metric.label);
     node.title = String(metric.value);
+    $(".how", node).hidden = !metric.how.length;
+    setText($(".how pre", node), metric.how.join("\n"));
   }
   for (const check of result.checks) showCheck(check);
+  for (const { key, title, text } of result.snippets) {
+    const node = $(`[data-snippet="${key}"]`);
+    setText($(".scene-title", node), title);
+    setText($("pre", node), text);
+  }
   for (const [name, table] of Object.entries(result.tables)) showTable(name, table);
   $$("[data-digest]").forEach((node) => setText(node, result.digest));
 }

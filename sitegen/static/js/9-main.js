@@ -38,7 +38,9 @@ class Lab {
     this.prediction = new PredictionView($("#prediction"), this.address);
     this.engine = new Engine((status) => this.status(status));
     this.files = new Files(this.address, this.engine, () => this.run());
+    this.pin = new Pin($("#compare"), this.address, this.files);
     $("#stop").addEventListener("click", () => this.engine.stop());
+    for (const button of $$("[data-copy]")) button.addEventListener("click", () => copyFrom(button));
     const setParam = (name, value) => this.controls.set(name, value);
     bindDragging($("#lab"), this.address, setParam);
     bindClicks($("#lab"), setParam);
@@ -67,19 +69,21 @@ class Lab {
   request() {
     const { address } = this;
     return { slug: page.experiment.slug, params: address.params(), seed: address.get("seed"), preset: address.get("preset"),
-      files: this.files.given(), lang: page.lang, frames: address.frames(), narrow: this.narrow };
+      files: this.files.given(), pin: this.pin.request(), lang: page.lang, frames: address.frames(), narrow: this.narrow };
   }
 
   async run() {
     $("#lab").setAttribute("aria-busy", "true");
     this.files.show();
-    const request = this.request();
+    const request = this.request(), settings = this.address.settings();
     const reply = JSON.parse(await this.engine.run(request));
     if (reply.state === "superseded") return;
     if (reply.state === "done") this.shownFiles = request.files;
     $("#lab").setAttribute("aria-busy", "false");
-    if (reply.state === "done") this.show(reply);
-    else if (reply.state !== "failed") this.showProblem(reply); // failed: `status` has said it
+    if (reply.state === "done") {
+      this.show(reply);
+      this.pin.took(settings, request.pin, reply);
+    } else if (reply.state !== "failed") this.showProblem(reply); // failed: `status` has said it
   }
 
   show(reply) {
@@ -101,7 +105,9 @@ class Lab {
     } else if (reply.state === "param_error") {
       this.controls.blame(reply.param);
       const known = page.experiment.params.some((param) => param.name === reply.param) || reply.param === "seed";
-      showNotice("problem", reply.message, [known ? say("Use the default") : say("Remove it"), () => this.forget(reply.param)]);
+      const input = page.experiment.inputs.some(({ name }) => name === reply.param);
+      showNotice("problem", reply.message, [known ? say("Use the default") : input ? say("Without the file") : say("Remove it"),
+        () => this.forget(input ? `file.${reply.param}` : reply.param)]);
     } else {
       showNotice("problem", reply.message, [say("Back to the defaults"), () => this.reset()]);
     }
@@ -206,6 +212,13 @@ function bindHeader() {
     $("#menu").click();
     $("#menu").focus();
   });
+}
+
+// A button in a figure copies the text beside it.
+async function copyFrom(button) {
+  await copyText($("pre", button.closest("figure")).textContent);
+  setText(button, say("Copied"));
+  setTimeout(() => setText(button, say("Copy")), 2000);
 }
 
 async function copyText(words) {
