@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from k3core.lab.display import quantity
-from k3core.lab.params import Param, ParamError, parse_all, parse_seed, shown
+from k3core.lab.params import ParamError, parse_all, parse_seed, shown
 from k3core.lab.text import Text, say, say_all
 
 BADGES = ("computed", "derived", "published", "illustrative")

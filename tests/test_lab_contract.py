@@ -1,0 +1,489 @@
+"""Every experiment keeps the contract: what the page, the command line and the parity tests rely on."""
+
+import dataclasses
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from lab_values import settings_of
+
+from k3core.lab import host as host_module
+from k3core.lab.contract import (
+    BADGES,
+    FAMILIES,
+    VALUE_KINDS,
+    Check,
+    Column,
+    Metric,
+    Picture,
+    Prediction,
+    Progress,
+    Result,
+    Scene,
+    Table,
+    dumps,
+)
+from k3core.lab.drawing import MEANINGS
+from k3core.lab.host import Host
+from k3core.lab.params import RESERVED, Param, ParamError
+from k3core.lab.registry import experiment, experiments, slugs, workbenches
+from k3core.lab.text import LANGUAGES, Text
+
+STATIC = Path(__file__).parents[1] / "sitegen" / "static"
+SCENE_SCRIPT = (STATIC / "js" / "7-scene.js").read_text(encoding="utf-8")
+STYLE = "".join(path.read_text(encoding="utf-8") for path in sorted((STATIC / "css").glob("*.css")))
+WIDTHS = {False: 720, True: 340}
+SVG = "{http://www.w3.org/2000/svg}"
+
+EVERY = [*experiments(), *workbenches()]
+every_experiment = pytest.mark.parametrize("chosen", EVERY, ids=lambda chosen: chosen.slug)
+
+
+def allow_list(name: str) -> set:
+    """The words of one of the page's sets, read from its script."""
+    return set(re.findall(r'"([^"]+)"', re.search(rf"const {name} = new Set\(\[(.*?)\]\)", SCENE_SCRIPT, re.S)[1]))
+
+
+@cache
+def situations(slug: str) -> list:
+    """(name, result, checks that may fail) of the defaults and of every preset."""
+    chosen = experiment(slug)
+    return [("defaults", chosen.run(), ()),
+            *((preset.name, chosen.run(preset.params, preset.seed), preset.breaks) for preset in chosen.presets)]
+
+
+def numbers_in(data):
+    """Every number of nested JSON data."""
+    if isinstance(data, dict):
+        data = list(data.values())
+    if isinstance(data, list):
+        for item in data:
+            yield from numbers_in(item)
+    elif isinstance(data, (int, float)) and not isinstance(data, bool):
+        yield data
+
+
+def handled(request: dict, host: Host | None = None) -> dict:
+    """The last reply to a run."""
+    host = host or Host()
+    reply = json.loads(host.handle(dumps({"do": "start", "params": {}, "seed": 0, "lang": "en"} | request)))
+    while reply["state"] == "progress":
+        reply = json.loads(host.handle('{"do":"step"}'))
+    return reply
+
+
+# --- what an experiment declares --------------------------------------------------------------------------------
+
+
+@every_experiment
+def test_it_is_described_in_both_languages(chosen):
+    for lang in LANGUAGES:
+        data = json.loads(dumps(chosen.to_json(lang)))
+        assert all(data[key] for key in ("slug", "name", "title", "question", "params"))
+        assert all(param["label"] for param in data["params"])
+        assert all(preset["title"] and preset["expect"] for preset in data["presets"])
+        assert data["prediction"]["question"] and len(set(data["prediction"]["options"])) >= 2
+
+
+@every_experiment
+def test_its_names_can_stand_in_an_address_and_in_code(chosen):
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", chosen.slug) and chosen.family in FAMILIES
+    names = [param.name for param in chosen.params]
+    assert len(set(names)) == len(names) and not set(names) & set(RESERVED)
+    assert all(re.fullmatch(r"[a-z][a-z0-9_]*", name) for name in (*names, *chosen.draw))
+    presets = [preset.name for preset in chosen.presets]
+    assert len(set(presets)) == len(presets) and all(re.fullmatch(r"[a-z0-9-]+", name) for name in presets)
+
+
+@every_experiment
+def test_its_numbers_have_bounds_and_its_defaults_are_valid(chosen):
+    for param in chosen.params:
+        if param.kind in ("int", "float", "list"):
+            assert param.minimum is not None and param.minimum < param.maximum
+        assert param.parse(param.default) == param.default
+    for preset in chosen.presets:
+        assert dict(chosen.run(preset.params, preset.seed).params).items() >= preset.params.items()
+
+
+def test_tabs_are_numbered_once_and_families_come_in_order():
+    tabs = [chosen.tab for chosen in experiments()]
+    assert len(set(tabs)) == len(tabs) and all(1 <= tab <= 14 for tab in tabs)
+    assert [chosen.slug for chosen in experiments()] == slugs()
+
+
+# --- what it returns --------------------------------------------------------------------------------------------
+
+
+@every_experiment
+def test_results_are_complete_json_in_both_languages(chosen):
+    for _, result, _ in situations(chosen.slug):
+        for lang in LANGUAGES:
+            data = json.loads(dumps(result.to_json(lang)))
+            assert data["metrics"] and data["checks"]
+            keys = [item["key"] for item in (*data["metrics"], *data["checks"])]
+            assert len(set(keys)) == len(keys) and all(key.isidentifier() for key in keys)
+            for metric in data["metrics"]:
+                assert metric["label"] and metric["text"] and metric["badge"] in BADGES and metric["kind"] in VALUE_KINDS
+            assert all(check["label"] and check["text"] for check in data["checks"])
+            assert 0 <= data["prediction"]["answer"] < len(chosen.prediction.options) and data["prediction"]["text"]
+            assert all(abs(value) <= 2**53 for value in numbers_in(data) if isinstance(value, int))
+
+
+@every_experiment
+def test_exact_values_are_no_floats(chosen):
+    """An exact value is the same on every platform, which a computed float is not."""
+    for _, result, _ in situations(chosen.slug):
+        values = [metric.value for metric in result.metrics if metric.kind == "exact"]
+        for table in result.tables.values():
+            for row in table.rows:
+                values += [cell for column, cell in zip(table.columns, row, strict=True) if column.kind == "exact"]
+        assert not [value for value in values if isinstance(value, (float, np.floating))]
+        assert all(metric.scale > 0 for metric in result.metrics if metric.kind == "error")
+
+
+@every_experiment
+def test_figures_name_columns_of_their_tables(chosen):
+    for _, result, _ in situations(chosen.slug):
+        for figure in result.figures:
+            columns = {column.key for column in result.tables[figure.table].columns}
+            wanted = re.findall(r'"field":"(\w+)"', dumps(figure.to_json("en")))
+            own = {key for values in re.findall(r'"values":(\[.*?\])', dumps(figure.to_json("en")))
+                   for row in json.loads(values) for key in row}
+            assert wanted and set(wanted) <= columns | own
+
+
+@every_experiment
+def test_a_scene_has_a_caption_and_a_drawing_per_frame(chosen):
+    for _, result, _ in situations(chosen.slug):
+        assert {scene.name for scene in result.scenes} <= set(chosen.draw)
+        for scene in result.scenes:
+            assert len(scene.captions) == scene.frames > 0 <= scene.poster < scene.frames
+            json.dumps(scene.events)
+            for lang in LANGUAGES:
+                assert all(scene.to_json(lang)["captions"])
+            for frame in (-1, scene.frames, 0.5, "0", None):
+                with pytest.raises(ValueError, match="has frames 0 to"):
+                    chosen.picture(result, scene.name, frame, "en")
+        with pytest.raises(ValueError, match="has no scene"):
+            chosen.picture(result, "no such scene", 0, "en")
+
+
+# --- checks -----------------------------------------------------------------------------------------------------
+
+
+@every_experiment
+def test_exactly_the_announced_checks_fail(chosen):
+    for name, result, breaks in situations(chosen.slug):
+        assert {check.key for check in result.checks if not check.passed} == set(breaks), name
+
+
+@every_experiment
+def test_the_mechanism_can_be_broken(chosen):
+    breakers = {param.name for param in chosen.params if param.breaker}
+    assert breakers
+    breaking = [preset for preset in chosen.presets if preset.breaks]
+    assert any(breakers & set(preset.params) for preset in breaking)
+
+
+@every_experiment
+def test_its_checks_hold_over_its_whole_range_unless_it_is_broken(chosen):
+    whole = {param.name: param.default for param in chosen.params if param.breaker}
+
+    @given(settings_of(chosen))
+    @settings(max_examples=12, deadline=None, derandomize=True)
+    def check(params):
+        result = chosen.run(params | whole)
+        assert not [check.key for check in result.checks if not check.passed], params
+
+    check()
+
+
+# --- digest -----------------------------------------------------------------------------------------------------
+
+
+@every_experiment
+def test_the_digest_depends_on_values_only(chosen):
+    result = chosen.run()
+    assert {result.to_json(lang)["digest"] for lang in LANGUAGES} == {result.digest()} == {chosen.run().digest()}
+    renamed = dataclasses.replace(
+        result, metrics=[dataclasses.replace(metric, label=Text("seed"), text="other") for metric in result.metrics],
+        checks=[dataclasses.replace(check, label=Text("seed"), measured=None) for check in result.checks],
+        scenes=[], figures=[], answer_text=None)
+    assert renamed.digest() == result.digest()
+    first = result.checks[0]
+    assert dataclasses.replace(
+        result, checks=[dataclasses.replace(first, passed=not first.passed), *result.checks[1:]]).digest() != result.digest()
+
+
+def test_the_digest_covers_exact_values_and_nothing_else():
+    def digest(exact=1, real=0.1, cell=2, words=Text("seed")):
+        table = Table((Column("a", Text("seed")), Column("b", Text("seed"), "float"), Column("c", Text("seed"))),
+                      [(cell, real, words)])
+        return Result([Metric("m", Text("seed"), exact), Metric("r", Text("seed"), real, kind="float")], [], {"t": table}).digest()
+
+    assert digest(real=0.2) == digest(words=Text("frame")) == digest()
+    assert len({digest(), digest(exact=2), digest(cell=3)}) == 3
+
+
+# --- plain data -------------------------------------------------------------------------------------------------
+
+
+def test_integers_beyond_two_to_the_53_become_strings():
+    big = 2**53 + 1
+    result = Result([Metric("m", Text("seed"), np.int64(big), "B"), Metric("n", Text("seed"), 2**53)],
+                    [Check("c", Text("seed"), np.bool_(True), big, -big)],
+                    {"t": Table((Column("a", Text("seed")),), [(big,), ([big, 1],)])}, params={"p": big, "q": [big, 1]})
+    data = json.loads(dumps(result.to_json("en")))
+    assert [metric["value"] for metric in data["metrics"]] == [str(big), 2**53]
+    assert data["metrics"][0]["text"] == "8 PiB"
+    assert (data["checks"][0]["measured"], data["checks"][0]["bound"]) == (str(big), str(-big))
+    assert data["tables"]["t"]["rows"] == [[str(big)], [[str(big), 1]]]
+    assert data["params"] == {"p": str(big), "q": [str(big), 1]}
+
+
+def test_numpy_values_of_a_table_read_like_python_ones():
+    columns = (Column("a", Text("seed"), unit="B"), Column("b", Text("seed")))
+    rows = [(np.int64(2**60), np.bool_(True)), (np.int32(1), np.bool_(False))]
+    own = [tuple(cell.item() for cell in row) for row in rows]
+    assert Table(columns, rows, Text("seed")).to_json("en") == Table(columns, own, Text("seed")).to_json("en")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), np.float64("-inf")])
+def test_what_is_not_finite_is_no_result(value):
+    with pytest.raises(ValueError, match="cannot be part of a result"):
+        Metric("m", Text("seed"), value).to_json("en")
+
+
+# --- drawings ---------------------------------------------------------------------------------------------------
+
+
+def drawn(chosen, result, narrow: bool, lang: str = "en"):
+    """Every frame of a result, as (Picture, parsed SVG)."""
+    for scene in result.scenes:
+        for frame in range(scene.frames):
+            picture = chosen.picture(result, scene.name, frame, lang, narrow)
+            yield picture, ElementTree.fromstring(picture.svg)
+
+
+@every_experiment
+@pytest.mark.parametrize("narrow", WIDTHS)
+def test_every_frame_uses_only_what_the_page_lets_in(chosen, narrow):
+    elements, attributes = allow_list("SVG_ELEMENTS"), allow_list("SVG_ATTRIBUTES")
+    for _, result, _ in situations(chosen.slug):
+        for _, root in drawn(chosen, result, narrow):
+            assert root.tag == SVG + "svg" and root.get("role") == "img" and root.get("aria-label")
+            assert {node.tag.removeprefix(SVG) for node in root.iter()} <= elements
+            assert {name for node in root.iter() for name in node.attrib} <= attributes
+
+
+@every_experiment
+@pytest.mark.parametrize("narrow", WIDTHS)
+def test_every_class_has_a_rule(chosen, narrow):
+    for _, result, _ in situations(chosen.slug):
+        for picture, root in drawn(chosen, result, narrow):
+            for name in {name for node in root.iter() for name in node.get("class", "").split()}:
+                assert re.search(rf"\.picture [^{{}}]*\.{re.escape(name)}(?![\w-])", STYLE), f"no rule for .picture .{name}"
+            for swatch, words in picture.legend:
+                assert re.search(rf"\.swatch\.{re.escape(swatch)}(?![\w-])", STYLE), f"no rule for .swatch.{swatch}"
+                assert words.render("zh")
+
+
+def test_every_meaning_has_a_colour_a_shape_rule_and_a_swatch():
+    for meaning in MEANINGS:
+        assert STYLE.count(f"--{meaning}:") >= 1, meaning
+        assert re.search(rf"\.picture [^{{}}]*\.{meaning}(?![\w-])", STYLE) and f".swatch.{meaning}" in STYLE, meaning
+
+
+@every_experiment
+@pytest.mark.parametrize("narrow", WIDTHS)
+def test_drawings_stay_inside_their_width(chosen, narrow):
+    """A drawing that reaches beyond its box covers its neighbours and makes a narrow page scroll sideways."""
+
+    @given(settings_of(chosen))
+    @settings(max_examples=25, deadline=None, derandomize=True)
+    def check(params):
+        result = chosen.run(params)
+        for scene in result.scenes:
+            root = ElementTree.fromstring(chosen.picture(result, scene.name, scene.frames - 1, "en", narrow).svg)
+            left, _, width, _ = map(float, root.get("viewBox").split())
+            assert (left, width) == (0, WIDTHS[narrow]), params
+            for node in root.iter(SVG + "rect"):
+                assert float(node.get("x")) >= -0.01 and float(node.get("x")) + float(node.get("width")) <= width + 0.5, \
+                    f"{params}: {ElementTree.tostring(node)}"
+
+    check()
+
+
+@every_experiment
+def test_the_page_can_click_and_drag_only_parameters(chosen):
+    names = {param.name for param in chosen.params}
+    for _, result, _ in situations(chosen.slug):
+        for _, root in drawn(chosen, result, False):
+            for node in root.iter():
+                for attribute in ("data-drag-x", "data-drag-y", "data-drag-turn", "data-click"):
+                    assert node.get(attribute) is None or node.get(attribute) in names
+                if node.get("data-click"):
+                    param = next(param for param in chosen.params if param.name == node.get("data-click"))
+                    param.parse(node.get("data-value"))
+
+
+# --- host -------------------------------------------------------------------------------------------------------
+
+
+@every_experiment
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_the_host_returns_what_run_returns(chosen, lang):
+    for preset in (None, *chosen.presets):
+        params, seed = (preset.params, preset.seed) if preset else ({}, 0)
+        reply = handled({"slug": chosen.slug, "params": params, "seed": seed, "lang": lang})
+        result = chosen.run(params, seed)
+        assert reply["state"] == "done" and reply["result"] == json.loads(dumps(result.to_json(lang)))
+        for scene in result.scenes:
+            picture = chosen.picture(result, scene.name, scene.poster, lang).to_json(lang)
+            assert reply["pictures"][scene.name] == json.loads(dumps({"index": scene.poster} | picture))
+
+
+@every_experiment
+def test_runs_report_progress_and_end_with_the_result(chosen):
+    *steps, last = chosen.steps()
+    assert isinstance(last, Result) and (last.slug, last.seed) == (chosen.slug, 0)
+    assert all(isinstance(step, Progress) and 0 <= step.done <= step.total for step in steps)
+
+
+@every_experiment
+def test_a_frame_belongs_to_the_settings_it_was_asked_for(chosen):
+    host = Host()
+    for preset in chosen.presets:
+        handled({"slug": chosen.slug}, host)
+        result = chosen.run(preset.params, preset.seed)
+        for scene in result.scenes:
+            request = {"do": "frame", "slug": chosen.slug, "params": preset.params, "seed": preset.seed, "lang": "zh",
+                       "scene": scene.name, "index": scene.frames - 1, "narrow": True}
+            reply = json.loads(host.handle(dumps(request)))
+            expected = chosen.picture(result, scene.name, scene.frames - 1, "zh", narrow=True).to_json("zh")
+            assert reply["state"] == "frame" and reply["picture"] == json.loads(dumps(expected))
+
+
+def test_a_shorter_scene_shows_its_last_frame():
+    request = {"slug": "byte-cost", "params": {"drafts": 2}, "frames": {"frame.window": "7"}}
+    assert handled(request)["pictures"]["window"]["index"] == 3
+
+
+@pytest.mark.parametrize("request_part, param, words", [
+    ({"params": {"dk": "<img src=x onerror=alert(1)>"}}, "dk", "<img src=x onerror=alert(1)>"),
+    ({"params": {"dk": 0}}, "dk", "from 1 to 256"), ({"params": {"nope": 1}}, "nope", "there is no parameter 'nope'"),
+    ({"params": ["dk"]}, "params", "must be an object"), ({"params": None}, None, ""),
+    ({"seed": "<b>"}, "seed", "seed is '<b>'"), ({"seed": None}, "seed", "seed is None"),
+    ({"preset": "<b>"}, "preset", "there is no preset '<b>'; there are k3-vllm"), ({"preset": "no-gate"}, None, ""),
+    ({"frames": {"frame.window": "<b>"}}, "frame.window", "frame.window is '<b>'"),
+    ({"frames": {"frame.nope": 1}}, "frame.nope", "there is no parameter 'frame.nope'; there are frame.window"),
+    ({"frames": {"frame.window": -1}}, "frame.window", "frame.window is -1"),
+])
+def test_the_host_answers_wrong_values_with_a_sentence(request_part, param, words):
+    reply = handled({"slug": "byte-cost"} | request_part)
+    assert reply["state"] == ("param_error" if param else "done")
+    assert reply.get("param") == param and words in reply.get("message", "")
+
+
+@pytest.mark.parametrize("text", [
+    "", "{", "[]", "5", "null", "{}", '{"do":"pictures"}', '{"do":"__init__"}', '{"do":"step"}', '{"do":["step"]}',
+    '{"do":"start"}', '{"do":"start","slug":"nope","params":{},"seed":0}', '{"do":"drop","lang":"fr"}', '{"do":"drop","lang":["en"]}',
+    '{"do":"frame","slug":"byte-cost","params":{},"seed":0,"lang":"en","scene":"nope","index":0,"narrow":false}',
+    '{"do":"frame","slug":"byte-cost","params":{},"seed":0,"lang":"en","scene":"window","index":"<b>","narrow":false}',
+    '{"do":"start","slug":"byte-cost","params":{"dk":NaN},"seed":Infinity}', "[" * 100_000,
+    '{"do":"start","slug":"byte-cost","params":{"dk":' + "9" * 5000 + '},"seed":0,"lang":"en"}',
+])
+def test_the_host_answers_any_text(text):
+    host = Host()
+    reply = json.loads(host.handle(text))
+    assert reply["state"] in ("error", "param_error") and reply["message"]
+    assert handled({"slug": "byte-cost"}, host)["state"] == "done"
+
+
+# --- long runs --------------------------------------------------------------------------------------------------
+
+
+class Endless:
+    """An experiment that never ends, and tells whether it was given up."""
+
+    def __init__(self):
+        self.closed = False
+        self.experiment = dataclasses.replace(
+            experiment("byte-cost"), slug="endless", params=(Param("n", Text("seed"), "int", 0, 0, 9, 1),), presets=(),
+            prediction=Prediction(Text("seed"), (Text("seed"), Text("frame"))), function=self.run,
+            draw={"s": lambda *_: Picture("<svg/>", [])})
+
+    def run(self, p, seed):
+        try:
+            for done in range(10**9 if p.n else 3):
+                yield Progress(done, 3, Text("seed"))
+        finally:
+            self.closed = True
+        return Result([], [], scenes=[Scene("s", Text("seed"), {}, [Text("frame")])])
+
+
+@pytest.fixture
+def endless(monkeypatch):
+    made = Endless()
+    monkeypatch.setattr(host_module, "experiment", lambda slug: made.experiment)
+    return made
+
+
+def test_a_long_run_is_stepped_and_reports_progress(endless):
+    host = Host()
+    replies = [json.loads(host.handle(dumps({"do": "start", "slug": "endless", "params": {}, "seed": 0, "lang": "zh"})))]
+    while replies[-1]["state"] == "progress":
+        replies.append(json.loads(host.handle('{"do":"step"}')))
+    assert [reply["state"] for reply in replies] == ["progress"] * 3 + ["done"]
+    assert [reply["done"] for reply in replies[:-1]] == [0, 1, 2] and replies[0]["note"] == "随机种子"
+
+
+def test_a_long_run_can_be_dropped(endless):
+    host = Host()
+    assert handled_once(host, n=9)["state"] == "progress"
+    assert json.loads(host.handle('{"do":"drop"}')) == {"state": "dropped"} and endless.closed
+    assert json.loads(host.handle('{"do":"step"}'))["state"] == "error"
+    assert handled({"slug": "endless"}, host)["state"] == "done"
+
+
+def test_a_question_about_a_frame_does_not_disturb_a_run(endless):
+    host = Host()
+    handled({"slug": "endless"}, host)
+    endless.closed = False
+    frame = {"do": "frame", "slug": "endless", "params": {}, "seed": 0, "lang": "en", "scene": "s", "index": 0, "narrow": False}
+    assert handled_once(host, n=9)["state"] == "progress"
+    assert json.loads(host.handle(dumps(frame)))["state"] == "frame"
+    assert json.loads(host.handle(dumps(frame | {"index": 5})))["state"] == "error"
+    assert json.loads(host.handle('{"do":"step"}'))["done"] == 1 and not endless.closed
+
+
+def test_a_run_that_raises_is_told_and_forgotten(monkeypatch):
+    def fail(p, seed):
+        yield Progress(0, 1)
+        raise ZeroDivisionError("a defect")
+
+    broken = dataclasses.replace(experiment("byte-cost"), function=fail)
+    monkeypatch.setattr(host_module, "experiment", lambda slug: broken)
+    host = Host()
+    assert handled({"slug": "byte-cost"}, host) == {"state": "error", "message": "ZeroDivisionError: a defect"}
+    monkeypatch.undo()
+    assert handled({"slug": "byte-cost"}, host)["state"] == "done"
+
+
+def handled_once(host: Host, **params) -> dict:
+    """The first reply to a run of `endless`."""
+    return json.loads(host.handle(dumps({"do": "start", "slug": "endless", "params": params, "seed": 0, "lang": "en"})))
+
+
+def test_a_wrong_parameter_is_refused_before_the_first_step():
+    with pytest.raises(ParamError):
+        experiment("byte-cost").steps({"dk": "x"})
+    with pytest.raises(ValueError, match="there is no tab 'nope'; there are"):
+        experiment("nope")
+    with pytest.raises(ParamError, match="there is no preset 'nope'"):
+        experiment("byte-cost").preset("nope")
