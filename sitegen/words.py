@@ -4,7 +4,6 @@ import re
 
 ZH = {
     # frame
-    "K3 Serve Lab": "K3 Serve Lab",
     "Skip to the content": "跳到正文",
     "Tabs": "目录",
     "State": "状态",
@@ -50,7 +49,7 @@ ZH = {
     "Frame": "帧",
     "All steps in words": "逐步文字说明",
     "Checks": "检查",
-    "Digest of the exact values: {digest}": "精确值摘要：{digest}",
+    "Digest of the exact values": "精确值的摘要",
     "The code that ran": "刚刚运行的代码",
     "These functions of k3core computed the figures above.": "上面的图由 k3core 的这些函数算出。",
     "in the repository": "在代码仓库中查看",
