@@ -6,6 +6,7 @@ from k3core.lab.contract import Experiment
 
 TABS = {
     "byte-cost": "byte_cost",
+    "consistent-hashing": "consistent_hashing",
 }
 
 # Pages of their own beside the tabs: the same contract, made for the reader's own model or trace.
