@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from k3core.fleet.admission import Budget, ClusterSpec, RequestClass, TokenBucket, check_budgets
+from k3core.fleet.cluster import Budget, ClusterSpec, RequestClass, check_budgets
 from k3core.fleet.prefix_store import PrefixStore
 from k3core.fleet.results import report
 from k3core.fleet.routing import ROUTERS, CacheCost, LeastLoaded
 from k3core.fleet.simulate import Fleet, run
 from k3core.fleet.statistics import mean_interval, percentile, percentile_interval
+from k3core.fleet.token_bucket import TokenBucket
 from k3core.fleet.traffic import Phase, Requests, Traffic, make_requests, poisson_times
 
 few = settings(max_examples=60, deadline=None, derandomize=True)
@@ -160,12 +161,12 @@ def test_pages_are_conserved_and_hits_are_what_was_left(data):
     for _ in range(data.draw(st.integers(1, 40))):
         if running and data.draw(st.booleans()):
             session, prompt, output, hit = running.pop(data.draw(st.integers(0, len(running) - 1)))
-            store.close(session, prompt, output, hit)
+            store.close(session, prompt + output, store.need(prompt + output), hit)
             longest[session] = max(longest.get(session, 0), prompt + output)
         else:
             session, prompt = data.draw(st.integers(-1, 3)), data.draw(st.integers(0, 1500))
             output = data.draw(st.integers(0, 500))
-            hit = store.open(session, prompt, output)
+            hit = store.open(session, prompt, store.need(prompt + output))
             if hit is None:
                 assert store.need(prompt + output) - prompt // 100 > store.free or running
                 continue
@@ -183,17 +184,17 @@ def test_pages_are_conserved_and_hits_are_what_was_left(data):
 def test_oldest_idle_prefix_goes_first():
     store = PrefixStore(30, 100, 1)
     for session in (0, 1, 2):
-        store.close(session, 400, 100, store.open(session, 400, 100))
-    store.close(0, 500, 100, store.open(0, 500, 100))  # session 0 used again
+        store.close(session, 500, 6, store.open(session, 400, 6))
+    store.close(0, 600, 7, store.open(0, 500, 7))  # session 0 used again
     assert [store.hit(s, 10_000) for s in (0, 1, 2)] == [600, 500, 500]
-    assert store.open(9, 1200, 0) == 0
+    assert store.open(9, 1200, 13) == 0
     assert [store.hit(s, 10_000) for s in (0, 1, 2)] == [600, 0, 500]
 
 
 def test_a_refused_request_evicts_nothing():
     store = PrefixStore(10, 100, 1)
-    store.close(0, 500, 0, store.open(0, 500, 0))
-    assert store.open(1, 5000, 0) is None
+    store.close(0, 500, 6, store.open(0, 500, 6))
+    assert store.open(1, 5000, 51) is None
     assert store.hit(0, 1000) == 500
 
 
@@ -213,7 +214,7 @@ class FakeCluster:
 
 def route(router, costs, i=0):
     requests = burst([0] * 8, [0] * 8, [0] * 8)
-    chosen = router(requests, requests, None)
+    chosen = router(requests, None)
     chosen.topology([FakeCluster(cost) for cost in costs], range(len(costs)))
     return chosen.route(i)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from k3core.fleet.admission import Budget, ClusterSpec, RequestClass
+from k3core.fleet.cluster import Budget, ClusterSpec, RequestClass
 from k3core.fleet.queueing import (
     MMc,
     ServiceClass,

@@ -1,112 +1,13 @@
-"""Who may use a cluster, and who goes next: the admission policies.
+"""Who goes next on a cluster: the admission policies.
 
-A cluster has three budgets: slots (each running request holds one recurrent state), pages (MLA rows and
-states), and prefill compute (one prompt is computed at a time, at the pool's share of the cluster's speed).
 Shared policies put all classes into one pool and differ in who goes next; reserving policies give every class
 a pool of its own. Requests are integers, indices into the traffic; all ties go to the lower class index.
 """
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import isfinite
 
-from .prefix_store import PrefixStore
-from .traffic import Requests
-
-
-@dataclass(frozen=True)
-class Budget:
-    """A class's reserved part of every cluster; pages None only where the cluster has no page limit."""
-
-    slots: int
-    pages: int | None = None
-    prefill_percent: int = 0
-
-
-@dataclass(frozen=True)
-class RequestClass:
-    """A class of requests: smaller priority numbers are more urgent (vLLM's order).
-
-    queue_limit: most requests waiting per cluster, None for no limit. token_rate per second and token_burst:
-    the class's token bucket at the entrance of the fleet, counting prompt and output tokens.
-    """
-
-    name: str
-    priority: int = 0
-    budget: Budget | None = None
-    queue_limit: int | None = None
-    token_rate: float | None = None
-    token_burst: float | None = None
-
-
-@dataclass(frozen=True)
-class ClusterSpec:
-    """What every cluster of the fleet has; see PrefixStore for the pages."""
-
-    slots: int
-    pages: int | None = None
-    page_tokens: int = 1536
-    state_pages: int = 3
-    lend_percent: int = 100
-
-    def __post_init__(self):
-        if self.slots < 1:
-            raise ValueError(f"slots is {self.slots}; a cluster needs at least 1")
-        if self.pages is not None and self.pages < 1:
-            raise ValueError(f"pages is {self.pages}; give at least 1, or None for no limit")
-        if self.page_tokens < 1 or self.state_pages < 0:
-            raise ValueError(
-                f"page_tokens is {self.page_tokens}, state_pages {self.state_pages}; need >= 1 and >= 0"
-            )
-        if not 0 <= self.lend_percent <= 100:
-            raise ValueError(f"lend_percent is {self.lend_percent}; it must lie in 0 .. 100")
-
-
-class Pool:
-    """Slots, pages and a prefill lane, either the whole cluster's or one class's share of it."""
-
-    def __init__(self, budget: Budget, spec: ClusterSpec, requests: "RequestColumns"):
-        self.slots, self.free = budget.slots, budget.slots
-        self.share = budget.prefill_percent / 100
-        self.store = PrefixStore(budget.pages, spec.page_tokens, spec.state_pages)
-        self.requests = requests
-        self.lane_busy = False
-        self.lent = 0
-        self.lendable = budget.slots * spec.lend_percent // 100
-
-    def could_hold(self, i: int) -> bool:
-        """Whether the request fits into the empty pool."""
-        pages = self.store.pages
-        return pages is None or self.store.need(self.requests.prompt[i] + self.requests.output[i]) <= pages
-
-    def try_start(self, i: int) -> int | None:
-        """Start the request if slot, prefill lane and pages allow; its hit in tokens, or None."""
-        requests = self.requests
-        prompt = requests.prompt[i]
-        if self.free == 0 or (prompt and self.lane_busy):
-            return None
-        hit = self.store.open(requests.session[i], prompt, requests.output[i])
-        if hit is not None:
-            self.free -= 1
-            self.lane_busy = self.lane_busy or prompt > 0
-        return hit
-
-    def finish(self, i: int, hit: int) -> None:
-        self.free += 1
-        self.store.close(self.requests.session[i], self.requests.prompt[i], self.requests.output[i], hit)
-
-
-class RequestColumns:
-    """The traffic's columns as Python lists, made on first use; look-ups in lists are far faster."""
-
-    def __init__(self, requests: Requests):
-        self._requests = requests
-
-    def __getattr__(self, name: str) -> list:
-        values = getattr(self._requests, name).tolist()
-        setattr(self, name, values)
-        return values
+from .cluster import Budget, ClusterSpec, Pool, RequestClass, RequestColumns, check_budgets
 
 
 class Admission:
@@ -119,6 +20,7 @@ class Admission:
         self.waiting_pages = [0] * len(classes)
         self.waiting_total, self.running_total = 0, 0
         self.pools = [Pool(budget, spec, columns) for budget in self.budgets(classes, spec)]
+        self.largest = [self.pool_of(klass).store.total for klass in range(len(classes))]
 
     @staticmethod
     def budgets(classes: Sequence[RequestClass], spec: ClusterSpec) -> list[Budget]:
@@ -134,15 +36,12 @@ class Admission:
         limit = self.classes[klass].queue_limit
         if limit is not None and len(self.queues[klass]) >= limit:
             return "queue full"
-        if not self.pool_of(klass).could_hold(i):
+        if self.columns.need[i] > self.largest[klass]:
             return "larger than its budget"
         self.queues[klass].append(i)
         self.waiting_total += 1
-        self.waiting_pages[klass] += self._pages(i)
+        self.waiting_pages[klass] += self.columns.need[i]
         return None
-
-    def _pages(self, i: int) -> int:
-        return self.pools[0].store.need(self.columns.prompt[i] + self.columns.output[i])
 
     def next(self) -> tuple[int, Pool, int] | None:
         """Start and return the next request that can start: (request, pool, hit tokens), or None."""
@@ -157,7 +56,7 @@ class Admission:
         self.running[klass] += 1
         self.waiting_total -= 1
         self.running_total += 1
-        self.waiting_pages[klass] -= self._pages(i)
+        self.waiting_pages[klass] -= self.columns.need[i]
         return i, pool, hit
 
     def finish(self, i: int, pool: Pool, hit: int) -> None:
@@ -165,8 +64,7 @@ class Admission:
         self.running_total -= 1
         pool.finish(i, hit)
 
-    # What a router may see of this cluster on behalf of a class; reserving policies show only the class's
-    # own.
+    # What a router may see here on behalf of a class; reserving policies show only the class's own.
 
     def load(self, klass: int) -> int:
         """4 per waiting and 1 per running request."""
@@ -231,7 +129,10 @@ class SharedPriority(_Shared):
         self.order = sorted(range(len(classes)), key=lambda k: (classes[k].priority, k))
 
     def choose(self):
-        return next((k for k in self.order if self.queues[k]), None)
+        for klass in self.order:
+            if self.queues[klass]:
+                return klass
+        return None
 
 
 class VirtualTokenCounter(_Shared):
@@ -342,51 +243,3 @@ POLICIES = {
     "borrow": BorrowingReservation,
 }
 """Admission policies by name; token_bucket is the shared queue behind a TokenBucket per class."""
-
-
-def check_budgets(classes: Sequence[RequestClass], spec: ClusterSpec) -> list[Budget]:
-    """The classes' budgets, if each is sound and together they fit the cluster; ValueError otherwise."""
-    budgets = []
-    for one in classes:
-        if one.budget is None:
-            raise ValueError(f"class {one.name} has no budget; reservations need one for every class")
-        budget = one.budget
-        if budget.slots < 1 or budget.prefill_percent < 1:
-            raise ValueError(
-                f"class {one.name} reserves {budget.slots} slots and {budget.prefill_percent} % of "
-                "the prefill compute; each must be at least 1"
-            )
-        if (budget.pages is None) != (spec.pages is None):
-            raise ValueError(f"class {one.name} reserves {budget.pages} pages of a cluster with {spec.pages}")
-        budgets.append(budget)
-    totals = {
-        "slots": (sum(b.slots for b in budgets), spec.slots),
-        "pages": (sum(b.pages or 0 for b in budgets), spec.pages or 0),
-        "prefill percent": (sum(b.prefill_percent for b in budgets), 100),
-    }
-    for name, (reserved, there) in totals.items():
-        if reserved > there:
-            raise ValueError(f"the budgets reserve {reserved} {name} of {there}; they must fit the cluster")
-    return budgets
-
-
-class TokenBucket:
-    """Tokens flow in at `rate` per second up to `burst`; a request passes if its tokens are there, whole.
-
-    In any time t it passes at most burst + rate t tokens.
-    """
-
-    def __init__(self, rate: float, burst: float):
-        if not (isfinite(rate) and rate > 0 and isfinite(burst) and burst > 0):
-            raise ValueError(f"token_rate is {rate} and token_burst {burst}; both must be finite and above 0")
-        self.rate, self.burst = rate, burst
-        self.level, self.at = burst, 0.0
-
-    def take(self, tokens: int, now: float) -> bool:
-        """Whether `tokens` may pass at time `now` (never earlier than the call before); takes them if so."""
-        self.level = min(self.burst, self.level + self.rate * (now - self.at))
-        self.at = now
-        if tokens > self.level:
-            return False
-        self.level -= tokens
-        return True

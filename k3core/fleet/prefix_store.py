@@ -42,11 +42,14 @@ class PrefixStore:
         tokens = held[0] if held else self._idle.get(session, 0)
         return min(tokens, max(0, prompt - 1)) // self.page_tokens * self.page_tokens
 
-    def open(self, session: int, prompt: int, output: int) -> int | None:
-        """Take a starting request's pages, evicting idle prefixes; the hit in tokens, or None if no room."""
+    def open(self, session: int, prompt: int, need: int) -> int | None:
+        """Take a starting request's pages, evicting idle prefixes; the hit in tokens, or None if no room.
+
+        need: pages of the whole request, need(prompt + output tokens).
+        """
         hit = self.hit(session, prompt) if session >= 0 else 0
         own_idle = self.need(self._idle[session]) if hit and session in self._idle else 0
-        need = self.need(prompt + output) - hit // self.page_tokens
+        need -= hit // self.page_tokens
         if need > self.free + self.idle_pages - own_idle:
             return None
         if hit:
@@ -61,10 +64,10 @@ class PrefixStore:
         self.free -= need
         return hit
 
-    def close(self, session: int, prompt: int, output: int, hit: int) -> None:
-        """End a request: its pages return, and what it computed stays behind as its session's prefix."""
-        self.free += self.need(prompt + output) - hit // self.page_tokens
-        if session < 0 or prompt + output == 0:
+    def close(self, session: int, tokens: int, need: int, hit: int) -> None:
+        """End a request of `tokens` in all: its pages return, its tokens stay as its session's prefix."""
+        self.free += need - hit // self.page_tokens
+        if session < 0 or tokens == 0:
             return
         held = self._held.get(session)
         if held:
@@ -72,7 +75,7 @@ class PrefixStore:
         else:
             before = self._idle.pop(session, 0)
             self.idle_pages -= self.need(before) if before else 0
-        after = max(before, prompt + output)
+        after = max(before, tokens)
         self.free -= self.need(after) - (self.need(before) if before else 0)
         if held:
             held[0] = after

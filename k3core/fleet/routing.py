@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .admission import Admission, RequestColumns
+from .admission import Admission
 from .hashing import Scheme, mix64
 from .traffic import Requests, count_before
 
@@ -31,14 +31,18 @@ class Router:
 
     static = False
 
-    def __init__(self, requests: Requests, columns: RequestColumns, build: Build):
-        self.requests, self.columns, self.build = requests, columns, build
+    def __init__(self, requests: Requests, build: Build):
+        self.requests, self.build = requests, build
         self.clusters: list[Admission] = []
         self.up: list[int] = []
 
     @cached_property
     def ordinal(self) -> list[int]:
         return count_before(self.requests.klass).tolist()
+
+    @cached_property
+    def klass(self) -> list[int]:
+        return self.requests.klass.tolist()
 
     def topology(self, clusters: Sequence[Admission], up: Sequence[int]) -> None:
         """Called at the start and whenever a cluster joins, fails or recovers; `up` is in ascending order."""
@@ -77,14 +81,14 @@ class LeastLoaded(Router):
     """Least 4 waiting + running, as vLLM's internal data-parallel balancer (vllm PR #33172)."""
 
     def route(self, i):
-        return self.up[self._least(self.up, self._loads(self.columns.klass[i]), self.ordinal[i])]
+        return self.up[self._least(self.up, self._loads(self.klass[i]), self.ordinal[i])]
 
 
 class TwoChoices(Router):
     """The less loaded of two clusters drawn at random (power of two choices)."""
 
-    def __init__(self, requests, columns, build):
-        super().__init__(requests, columns, build)
+    def __init__(self, requests, build):
+        super().__init__(requests, build)
         self.lots = mix64(_own_key(requests)).tolist()
 
     def route(self, i):
@@ -94,7 +98,7 @@ class TwoChoices(Router):
         first = lot % n
         second = (first + 1 + lot // n % (n - 1)) % n
         pair = [self.up[first], self.up[second]]
-        return pair[self._least(pair, self._loads(self.columns.klass[i]), self.ordinal[i])]
+        return pair[self._least(pair, self._loads(self.klass[i]), self.ordinal[i])]
 
 
 class Affinity(Router):
@@ -102,8 +106,8 @@ class Affinity(Router):
 
     static = True
 
-    def __init__(self, requests, columns, build):
-        super().__init__(requests, columns, build)
+    def __init__(self, requests, build):
+        super().__init__(requests, build)
         # a request without a session hashes by its own (class, ordinal)
         session = np.where(requests.session < 0, _own_key(requests), requests.session.astype(np.uint64))
         self.keys, which = np.unique(mix64(session), return_inverse=True)
@@ -141,7 +145,7 @@ class BoundedAffinity(Affinity):
     NUMERATOR, DENOMINATOR = 5, 4
 
     def route(self, i):
-        klass = self.columns.klass[i]
+        klass = self.klass[i]
         inside = {c: self.clusters[c].in_flight(klass) for c in self.up}
         cap = -(-self.NUMERATOR * (sum(inside.values()) + 1) // (self.DENOMINATOR * len(self.up)))
         return next(c for c in self.preference[self.row[i]] if inside[c] < cap)

@@ -16,13 +16,15 @@ from math import isfinite, nan
 import numpy as np
 
 from . import latency
-from .admission import POLICIES, Admission, ClusterSpec, Pool, RequestClass, RequestColumns, TokenBucket
+from .admission import POLICIES, Admission
+from .cluster import ClusterSpec, Pool, RequestClass, RequestColumns
 from .hashing import make_scheme
 from .results import Run
 from .routing import ROUTERS, Build
+from .token_bucket import TokenBucket
 from .traffic import Requests
 
-FINISH, PREFILLED, TOPOLOGY = 0, 1, 2  # at equal times, in this order; arrivals come last
+FINISH, PREFILLED, TOPOLOGY, ARRIVAL = 0, 1, 2, 3  # in this order at equal times
 STEP = 1500  # events between two reports of progress, some 10 ms of work
 
 PrefillTime = Callable[[int, int], float]
@@ -113,10 +115,10 @@ class _Events:
 
     def __init__(self, requests: Requests, fleet: Fleet):
         self.requests, self.fleet = requests, fleet
-        self.columns = RequestColumns(requests)
+        self.columns = RequestColumns(requests, fleet.spec)
         self.clusters = [self._cluster() for _ in range(fleet.clusters)]
         self.up = list(range(fleet.clusters))
-        self.router = ROUTERS[fleet.router](requests, self.columns, fleet.build)
+        self.router = ROUTERS[fleet.router](requests, fleet.build)
         self.router.topology(self.clusters, self.up)
         self.buckets = self._buckets()
         self.heap: list[tuple[float, int, int, int]] = []
@@ -145,7 +147,7 @@ class _Events:
 
     def run(self) -> Generator[tuple[int, int], None, Run]:
         arrivals, heap, n = self.columns.arrival, self.heap, len(self.requests)
-        handlers = (self._on_finish, self._on_prefilled, self._on_topology)
+        handlers = (self._on_finish, self._on_prefilled, self._on_topology, self._enter)
         steps = i = 0
         while i < n or self.inside:
             steps += 1
@@ -153,27 +155,22 @@ class _Events:
                 yield self.done, n
             if heap and (i == n or heap[0][0] <= arrivals[i]):
                 time, kind, who, attempt = heappop(heap)
-                self._advance(time)
-                if kind == TOPOLOGY or attempt == self.attempt[who]:
-                    handlers[kind](who)
             elif i < n:
-                self._advance(arrivals[i])
-                self._enter(i)
+                time, kind, who, attempt = arrivals[i], ARRIVAL, i, 0
                 i += 1
             else:
-                self._give_up()
+                raise RuntimeError(f"{self.inside} requests are stuck at {self.now} s")
+            passed = time - self.now
+            self.inside_area += self.inside * passed
+            self.busy_area += self.busy * passed
+            self.now = time
+            if kind >= TOPOLOGY or attempt == self.attempt[who]:
+                handlers[kind](who)
         return self._result()
-
-    def _advance(self, time: float) -> None:
-        """Let time pass, adding up how many requests were inside and how many slots were busy."""
-        passed = time - self.now
-        self.inside_area += self.inside * passed
-        self.busy_area += self.busy * passed
-        self.now = time
 
     def _enter(self, i: int) -> None:
         bucket = self.buckets[self.columns.klass[i]]
-        if bucket is not None and not bucket.take(self.columns.prompt[i] + self.columns.output[i], self.now):
+        if bucket is not None and not bucket.take(self.columns.tokens[i], self.now):
             self._reject(i, "over its token rate")
             return
         self.inside += 1
@@ -202,7 +199,10 @@ class _Events:
     def _start_all(self, c: int) -> None:
         """Start what the cluster's admission lets start now."""
         columns, admission = self.columns, self.clusters[c]
-        while (started := admission.next()) is not None:
+        while admission.waiting_total:
+            started = admission.next()
+            if started is None:
+                return
             i, pool, hit = started
             self.busy += 1
             self.start[i], self.pool[i], self.hit[i] = self.now, pool, hit
@@ -260,10 +260,6 @@ class _Events:
             self.hit[i] = 0
         self.clusters[c] = self._cluster()
         return homeless
-
-    def _give_up(self) -> None:
-        """Nothing is due and nothing can start: whoever still waits can never be served."""
-        raise RuntimeError(f"{self.inside} requests are stuck at {self.now} s")
 
     def _result(self) -> Run:
         return Run(
@@ -327,7 +323,7 @@ def fifo_times(arrival: list[float], prefill: list[float] | None, decode: list[f
 def _recursion(requests: Requests, fleet: Fleet) -> Generator[tuple[int, int], None, Run]:
     """The same run as by events, bit for bit, where recursion_applies."""
     n = len(requests)
-    router = ROUTERS[fleet.router](requests, RequestColumns(requests), fleet.build)
+    router = ROUTERS[fleet.router](requests, fleet.build)
     router.topology([None] * fleet.clusters, range(fleet.clusters))
     cluster = router.route_all()
     budgets = POLICIES[fleet.policy].budgets(fleet.classes, fleet.spec)

@@ -23,6 +23,29 @@ def envoy_points(weights: Sequence[int], ring_size: int) -> list[int]:
     return [end - start for start, end in pairwise(ends)]
 
 
+class _Successor:
+    """Index of the first of sorted positions at or after a value, found through the value's leading bits.
+
+    Hashed positions are spread evenly, so a table with about 4 entries per position leads to within a step or
+    two of the place, several times faster than a binary search.
+    """
+
+    def __init__(self, positions: np.ndarray, bits: int):
+        lead = min(bits, len(positions).bit_length() + 2)
+        self.shift = U64(bits - lead)
+        starts = np.arange(2**lead, dtype=U64) << self.shift
+        self.first = np.searchsorted(positions, starts, side="left").astype(np.int64)
+        self.positions = np.append(positions, U64(2**64 - 1))  # nothing lies beyond the end
+
+    def of(self, values: np.ndarray) -> np.ndarray:
+        index = self.first[(values >> self.shift).astype(np.int64)]
+        behind = np.flatnonzero(self.positions[index] < values)
+        while behind.size:
+            index[behind] += 1
+            behind = behind[self.positions[index[behind]] < values[behind]]
+        return index
+
+
 class Ring:
     """Consistent hashing on a ring of virtual nodes; the first point at or after the key's position owns it.
 
@@ -60,6 +83,7 @@ class Ring:
             positions = md5_points(texts).ravel().astype(U64)
         order = np.lexsort((owners, positions))
         self.positions, self.owners = positions[order], owners[order]
+        self._index = _Successor(self.positions, 64 if style == "envoy" else 32)
 
     def _points_per_node(self, vnodes: int | None, ring_size: int | None) -> list[int]:
         if vnodes is None:
@@ -84,8 +108,7 @@ class Ring:
 
     def entry(self, keys: Keys) -> np.ndarray:
         """Index of the point that owns each key -> int64 [K]."""
-        index = np.searchsorted(self.positions, self.position(keys), side="left").astype(np.int64)
-        return np.where(index == len(self.positions), 0, index)
+        return self._index.of(self.position(keys)) % len(self.positions)
 
     def assign(self, keys: Keys) -> np.ndarray:
         return self.owners[self.entry(keys)]
