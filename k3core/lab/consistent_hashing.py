@@ -18,8 +18,8 @@ PROMPTS = 5  # how many system prompts all sessions share, where a prompt is the
 DEGREE = 2**64 // 360
 SCHEMES = {"ring": Text("ring"), "rendezvous": Text("rendezvous (HRW)"), "maglev": Text("Maglev"),
            "jump": Text("jump"), "modulo": Text("modulo")}
-CHART_POINTS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-CHART_FACTORS = (1.0, 1.05, 1.1, 1.25, 1.5, 2.0, 3.0)
+CHART_POINTS = (1, 4, 16, 64, 256)
+CHART_FACTORS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)
 PEAKS = (1.03, 1.15, 1.4, 2.0)  # the options of the prediction
 CHANCE = 9.21  # -ln of the chance, 1 in 10,000, that an even hash exceeds the chi-square bound
 

@@ -11,7 +11,7 @@ from k3core.lab.fleet_nodes import LETTERS, arc, node_arcs, on_circle, pick, spo
 from k3core.lab.text import Text
 
 STEPS = 6  # frames in which the sessions arrive; then come requests, then the bound
-DOTS = 180  # sessions that are drawn
+DOTS = 150  # sessions that are drawn
 RING, BAND = 140, 26
 COLUMNS = ("ring", "HRW", "Maglev", "jump", "mod n")
 WEIGHT_STEP = 11
