@@ -2,9 +2,10 @@
 
 import argparse
 import json
+import os
 import sys
 
-from k3core import __version__, cli_size
+from k3core import __version__, cli_replay, cli_size
 from k3core.lab.registry import experiment, experiments
 from k3core.lab.text import LANGUAGES
 
@@ -23,7 +24,10 @@ def main(argv: list | None = None) -> int:
     try:
         args = build_parser().parse_args(argv)
         data, lines = args.command(args)
-        print(json.dumps(data, ensure_ascii=False, indent=1) if args.json else "\n".join(lines))
+        print(json.dumps(data, ensure_ascii=False, indent=1) if args.json else "\n".join(lines), flush=True)
+        return 0
+    except BrokenPipeError:  # `| head` has read enough; what is left goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (ValueError, OSError) as error:
         print(f"k3core: {' '.join(str(error).split())}", file=sys.stderr)
@@ -38,6 +42,7 @@ def build_parser() -> Parser:
     _add_tabs(commands)
     _add_run(commands)
     cli_size.add_parser(commands)
+    cli_replay.add_parser(commands)
     return parser
 
 

@@ -20,8 +20,10 @@ def valid(param: Param):
 
 
 def settings_of(experiment):
-    """Whole sets of parameters of an experiment."""
-    return st.fixed_dictionaries({param.name: valid(param) for param in experiment.params})
+    """Whole sets of parameters of an experiment. A text that means something is cut, not made up."""
+    return st.fixed_dictionaries({
+        param.name: st.integers(1, len(param.default)).map(lambda end, text=param.default: text[:end])
+        if param.kind == "text" and param.default else valid(param) for param in experiment.params})
 
 
 def as_text(value) -> str:
