@@ -6,11 +6,14 @@ from k3core.lab.contract import Experiment
 
 TABS = {
     "byte-cost": "byte_cost",
+    "replayssm-ring": "replayssm_ring",
     "consistent-hashing": "consistent_hashing",
 }
 
 # Pages of their own beside the tabs: the same contract, made for the reader's own model or trace.
-WORKBENCHES = {}
+WORKBENCHES = {
+    "sizing": "sizing",
+}
 
 
 def slugs() -> list:
