@@ -1,0 +1,263 @@
+"""Tab `replayssm-ring`: records of the last tokens in a ring, and the state written only when the ring is nearly full."""
+
+from math import log
+
+import numpy as np
+
+from k3core.bf16 import from_bf16, to_bf16
+from k3core.kda import KDATokens, gate_lower_bound, kda_recurrent, kda_trace, l2norm
+from k3core.lab import replayssm_ring_costs as costs
+from k3core.lab import replayssm_ring_view as view
+from k3core.lab.contract import Check, Experiment, Metric, Prediction, Preset, Progress, Result, Scene
+from k3core.lab.display import number
+from k3core.lab.params import Param, ParamError
+from k3core.lab.text import Text
+from k3core.models import Recurrent
+from k3core.replayssm import (
+    RingStore,
+    best_length,
+    best_length_approximation,
+    fold,
+    largest_stable_length,
+    ring_bytes,
+    ring_cycle,
+    snapshot_bytes,
+    standard_bytes,
+)
+from k3core.sizing import RECOVER_RECORD, REPLAY_RECORD, record_bytes, recurrent_state_bytes
+
+STEPS = 48  # verify steps that the scene shows
+PREFILL = 24  # tokens that the state has read before the first step
+LONG_RUN = 4000  # steps of the cursor alone
+DK, DV = 10, 14  # the small head whose state is drawn
+CONV = 4  # channels of its convolution window; the ring does not touch it
+HEAD = Recurrent("kda", heads=1, key_heads=1, dk=128, dv=128, conv_kernel=4)  # bytes are those of a real head
+GDN_HEADS = Recurrent("gdn", heads=2, key_heads=1, dk=128, dv=128, conv_kernel=4)
+LAYOUTS = {
+    "replay": (Text("k and u in bf16, g in fp32"), HEAD, REPLAY_RECORD),
+    "recover": (Text("k and g in bf16, u in fp32"), HEAD, RECOVER_RECORD),
+    "bf16": (Text("k, u and g in bf16"), HEAD, {"k": "bf16", "u": "bf16", "g": "bf16"}),
+    "fp32": (Text("k, u and g in fp32"), HEAD, {"k": "fp32", "u": "fp32", "g": "fp32"}),
+    "gdn": (Text("GDN: one gate per head, k shared by two"), GDN_HEADS, REPLAY_RECORD),
+}
+STATE_BYTES = recurrent_state_bytes(HEAD)
+FLUSH_EVERY = (1, 2.3, 5.5, 14)  # the options of the prediction
+
+
+def run(p, seed: int):
+    """Turn the ring with real records, compare with plain decoding, and count the bytes of a real head."""
+    check_sizes(p)
+    rng = np.random.default_rng(seed)
+    record = bytes_of_record(p.record)
+    accepted = draw_accepted(p.accepted, STEPS + LONG_RUN, rng)
+    turned = yield from turn(p, accepted[:STEPS], rng)
+    share, fullest = long_run(p, accepted[STEPS:])
+    cycle = ring_cycle(costs.flush_buffer(p), p.window, costs.neighbours(costs.mean_of(p.accepted)))
+    every = float(1 / cycle.flush_share)
+    capacity = p.buffer + p.window
+    tables = costs.tables(p, STATE_BYTES, record, turned["slots"], LAYOUTS[p.record][2])
+    return Result(
+        metrics=_metrics(p, record, cycle, turned["moved"]),
+        checks=[
+            Check("fits", Text("history and drafts never exceed the capacity"), fullest <= capacity, fullest,
+                  Text("at most B + T = {n} records", n=capacity)),
+            Check("state_restored", Text("state and outputs equal those of plain decoding, within rounding"),
+                  turned["error"] <= turned["bound"], turned["error"],
+                  Text("at most {bound}", bound=number(turned["bound"], 2))),
+            Check("no_allocation", Text("ring, state and cursors stay where they were allocated"),
+                  turned["moved"] == 0, turned["moved"], Text("0 arrays moved")),
+            Check("share_agrees", Text("over {steps} steps the cursor flushes as often as the formula says",
+                                       steps=number(LONG_RUN)),
+                  abs(share - float(cycle.flush_share)) <= 0.01, share,
+                  Text("{share} ± 0.01", share=number(float(cycle.flush_share)))),
+        ],
+        tables=tables,
+        figures=costs.figures(p, STATE_BYTES, record, tables),
+        scenes=[Scene("ring", Text("The ring, one verify step per frame"), view.events(p, STATE_BYTES, record, cycle, turned),
+                      view.captions(p, turned["events"]), poster=view.poster(turned["events"]))],
+        answer=min(range(len(FLUSH_EVERY)), key=lambda i: (abs(log(every / FLUSH_EVERY[i])), i)),
+        answer_text=Text("With the settings shown it is one step in {every}.", every=number(every, 2)),
+    )
+
+
+def check_sizes(p):
+    """Raises ParamError where window, buffer and accepted tokens do not go together."""
+    if p.buffer < p.window:
+        raise ParamError("buffer", Text("{name} is {value}; it must hold at least one window of {window} tokens",
+                                        name="buffer", value=p.buffer, window=p.window))
+    if p.accepted > p.window:
+        raise ParamError("accepted", Text("{name} is {value}; a window of {window} tokens takes 1 to {window}",
+                                          name="accepted", value=number(p.accepted), window=p.window))
+
+
+def bytes_of_record(layout: str) -> int:
+    """Bytes of one record of one state (head) in a layout of `LAYOUTS`."""
+    _, head, fields = LAYOUTS[layout]
+    return record_bytes(head, fields) // head.heads
+
+
+def draw_accepted(mean: float, steps: int, rng) -> list:
+    """Accepted tokens of each step: one of the two whole numbers around the mean."""
+    law = costs.neighbours(costs.mean_of(mean))
+    low, share_above = min(law), float(law.get(min(law) + 1, 0))
+    return [low + (draw < share_above) for draw in rng.random(steps).tolist()]
+
+
+class LabRing(RingStore):
+    """The ring with its records rounded as a layout keeps them, and on request with the flush one window late."""
+
+    def __init__(self, state, conv, window, buffer, fields, late):
+        self.fields, self.late = fields, late
+        super().__init__(state, conv, window, buffer)
+
+    def must_flush(self):
+        return self.write_pos + self.window > self.capacity if self.late else super().must_flush()
+
+    def verify(self, tokens):
+        o = super().verify(tokens)
+        slots = self.slots_of(self.write_pos, self.write_pos + len(tokens.v))
+        for name, array in self.held().items():
+            if self.fields[name] == "bf16":
+                array[slots] = from_bf16(to_bf16(array[slots]))
+        return o
+
+
+def turn(p, accepted: list, rng):
+    """Run verify steps through the ring and, beside it, plain decoding of the accepted tokens.
+
+    accepted: tokens kept per step. Yields Progress; returns the events of every step, the largest difference from
+    plain decoding (`error`), what rounding allows (`bound`), how many arrays changed their address (`moved`).
+    """
+    _, _, fields = LAYOUTS[p.record]
+    true, wrong = (draw_tokens(len(accepted) * p.window, p, rng) for _ in range(2))
+    _, start = kda_recurrent(*draw_tokens(PREFILL, p, rng)[:5])
+    ring = LabRing(start, np.zeros((3, CONV), np.float32), p.window, p.buffer, fields, p.flush_late)
+    plain = kda_trace(*true[:5], start)
+    places, moved, events, error, scale = addresses(ring), 0, [_event(ring, 0, 0)], 0.0, 1.0
+    done = 0
+    for step, count in enumerate(accepted):
+        if step % 8 == 0:
+            yield Progress(step, len(accepted))
+        event = _event(ring, done, count)
+        right, rest = slice(done, done + count), slice(step * p.window + count, (step + 1) * p.window)
+        o = ring.advance(KDATokens(*(np.concatenate([x[right], y[rest]]) for x, y in zip(true, wrong))))
+        ring.commit(count)
+        for t in range(count):
+            o_plain, _, state = next(plain)
+            error = max(error, float(np.abs(o[t] - o_plain).max()))
+        error = max(error, float(np.abs(ring.state - state).max()))
+        scale = max(scale, float(np.abs(state).max()))
+        done += count
+        moved, places = moved + sum(a != b for a, b in zip(places, addresses(ring))), addresses(ring)
+        events.append(event | _after(ring))
+    # A record in bf16 is off by 2^-9 of itself, a gate by up to 5 times that; what decays does not add up for long.
+    bound = (2.0**-5 if "bf16" in fields.values() else 2.0**-17) * scale
+    return {"events": events, "error": error, "bound": bound, "moved": moved, "slots": ring.slots}
+
+
+def addresses(store) -> list:
+    """Where the arrays that a store keeps lie in memory."""
+    kept = [store.checkpoint, store.conv_rows, *store.held().values()]
+    return [array.__array_interface__["data"][0] for array in kept]
+
+
+def draw_tokens(count: int, p, rng) -> KDATokens:
+    """Random tokens of the small head: float32, keys normalised, gates of K3's form, most of which remember some 20 tokens."""
+    q, k = (l2norm(rng.standard_normal((count, 1, DK), np.float32)) for _ in range(2))
+    gates = 1 if p.record == "gdn" else DK
+    z = rng.standard_normal((count, 1, gates), np.float32) - np.float32(4.5)
+    g = gate_lower_bound(np.broadcast_to(z, (count, 1, DK)), np.zeros(1, np.float32), p.lower_bound)
+    v = rng.standard_normal((count, 1, DV), np.float32)
+    return KDATokens(q, k, v, g, rng.random((count, 1), np.float32), rng.standard_normal((count, CONV), np.float32))
+
+
+def _event(ring: LabRing, done: int, count: int) -> dict:
+    """The cursors before a step that will keep `count` tokens; `done` tokens were kept before it."""
+    return {"base": ring.base, "write": ring.write_pos, "flush": ring.flushing, "done": done, "accepted": count} | _after(ring)
+
+
+def _after(ring: LabRing) -> dict:
+    return {"next_base": ring.base, "next_write": ring.write_pos, "next_flush": ring.flushing,
+            "heat": np.abs(ring.checkpoint[0]).tolist()}
+
+
+def long_run(p, accepted: list) -> tuple:
+    """The cursor alone over many steps: (share of steps that flush, most records in the ring at once)."""
+    write = flushes = fullest = 0
+    flushing = False
+    look_ahead = p.window if p.flush_late else 2 * p.window
+    for count in accepted:
+        fullest = max(fullest, write + p.window)
+        flushes += flushing
+        write = count if flushing else write + count
+        flushing = write + look_ahead > p.buffer + p.window
+    return flushes / len(accepted), fullest
+
+
+def _metrics(p, record: int, cycle, moved: int) -> list:
+    baseline = snapshot_bytes(STATE_BYTES, p.window)
+    moved_bytes = ring_bytes(STATE_BYTES, record, p.window, cycle)
+    best = best_length(STATE_BYTES, record)
+    return [
+        Metric("flush_share", Text("steps that write the state"), float(cycle.flush_share), "share", kind="float", scale=1.0),
+        Metric("bytes_per_step", Text("moved per step and head"), float(moved_bytes), "kB", kind="float", scale=1.0),
+        Metric("baseline_bytes_per_step", Text("with a state per position"), baseline, "kB"),
+        Metric("times_fewer", Text("fewer bytes than with snapshots"), float(baseline / moved_bytes), "×", kind="float",
+               scale=1.0),
+        Metric("rebuilt_records", Text("records folded again per step, on average"), float(cycle.mean_write_pos), kind="float",
+               scale=1.0),
+        Metric("best_length", Text("best buffer for plain decoding, in tokens; √(2S/r) = {approximation}",
+                                   approximation=number(best_length_approximation(STATE_BYTES, record))), best),
+        Metric("best_speedup", Text("bound on its speed-up"), float(2 * STATE_BYTES / standard_bytes(STATE_BYTES, record, best)),
+               "×", kind="float", scale=1.0),
+        Metric("largest_stable_length", Text("longest buffer if keys were stored pre-decayed"),
+               largest_stable_length(p.lower_bound)),
+        Metric("allocations_after_start", Text("arrays reallocated after the start"), moved),
+    ]
+
+
+EXPERIMENT = Experiment(
+    slug="replayssm-ring", tab=4, family="state",
+    name=Text("ReplaySSM ring"),
+    title=Text("ReplaySSM: a ring of inputs around one state"),
+    question=Text("Drafts may be rejected, and a recurrent state cannot be rolled back. If only the inputs of the last tokens "
+                  "are kept, in a ring that never grows, how often must the state itself be written?"),
+    params=(
+        Param("window", Text("Window T"), "int", 4, 1, 12, 1, help=Text("One certain token and the drafts after it.")),
+        Param("buffer", Text("Buffer B"), "int", 16, 1, 32, 1,
+              help=Text("Capacity is L = B + T records; the arrays have the next power of two slots.")),
+        Param("accepted", Text("Accepted per step, on average"), "float", 2.5, 1, 12, 0.5,
+              help=Text("With the certain token; a step accepts one of the two whole numbers around it.")),
+        Param("record", Text("What a record keeps"), "choice", "replay",
+              choices=tuple((name, title) for name, (title, _, _) in LAYOUTS.items())),
+        Param("branching", Text("Branches of a draft tree"), "int", 2, 1, 4, 1, help=Text("For the chart of storage only.")),
+        Param("lower_bound", Text("Lower bound of the gate"), "float", -5.0, -10.0, -0.5, 0.5,
+              help=Text("K3: −5. It limits the buffer only where keys are stored pre-decayed.")),
+        Param("flush_late", Text("Flush one window late"), "bool", False, breaker=True,
+              help=Text("Waits until the next window itself no longer fits.")),
+    ),
+    presets=(
+        Preset("window-4", Text("window 4"), Text("K3 with 3 drafts, 2.5 tokens accepted: 18.13 % of the steps flush, "
+               "89.82 kB instead of 327.7 kB.")),
+        Preset("window-8", Text("window 8"), Text("K3 with 7 drafts, 2.5 tokens accepted: 25.40 % of the steps flush, "
+               "96.67 kB instead of 589.8 kB."), {"window": 8}),
+        Preset("all-accepted", Text("all accepted"), Text("Every draft is right: the ring fills in two steps, every second "
+               "step flushes, 118.8 kB per step."), {"window": 8, "accepted": 8}),
+        Preset("none-accepted", Text("no draft accepted"), Text("Only the certain token stays. The write cursor creeps, and "
+               "the same slots are written again and again."), {"window": 8, "accepted": 1}),
+        Preset("gdn", Text("a scalar gate (GDN)"), Text("A record of 388 B: keeping more of them pays, the best buffer "
+               "is 18 tokens instead of 11."), {"record": "gdn"}),
+        Preset("late", Text("flush late"), Text("Up to 23 records where 20 may be. Nothing is damaged, only because the ring "
+               "has 32 slots; and it looks cheaper."), {"flush_late": True}, breaks=("fits",)),
+        Preset("late-tight", Text("flush late, no slack"), Text("B = 12: 16 records in 16 slots. Now drafts overwrite records "
+               "that no flush has saved, and the state is wrong."), {"buffer": 12, "flush_late": True},
+               breaks=("fits", "state_restored")),
+    ),
+    prediction=Prediction(Text("A window of 4 tokens, a buffer of 16, 2.5 tokens accepted per step. How often must the state "
+                               "be written?"),
+                          (Text("every step"), Text("every second or third step"), Text("every fifth or sixth step"),
+                           Text("hardly ever"))),
+    function=run,
+    draw={"ring": view.draw_ring},
+    code=(RingStore.must_flush, RingStore.keep, fold, ring_cycle, turn),
+)
