@@ -5,6 +5,7 @@ from importlib import import_module
 from k3core.lab.contract import Experiment
 
 TABS = {
+    "speculative-replay": "speculative_replay",
     "byte-cost": "byte_cost",
     "replayssm-ring": "replayssm_ring",
     "consistent-hashing": "consistent_hashing",

@@ -1,0 +1,92 @@
+"""Acceptance of drafts: what others published for Kimi K3, and the closed form of independent drafts."""
+
+from dataclasses import dataclass
+
+from k3core.lab import charts
+from k3core.lab.contract import Column, Figure, Table
+from k3core.lab.display import number
+from k3core.lab.text import Text
+
+
+@dataclass(frozen=True)
+class Published:
+    """A published mean: tokens per verify round, bonus included, of at most `most` (drafts + 1)."""
+
+    draft: str
+    task: str
+    mean: float
+    most: int
+    source: str
+
+
+_BLOCK5, _EAGLE = "Inferact/Kimi-K3-DSpark-Block5", "lightseekorg/kimi-k3-eagle3-mla"
+PUBLISHED = (
+    Published("K3-DSpark-Block5", "GSM8K", 4.581, 6, _BLOCK5),
+    Published("K3-DSpark-Block5", "HumanEval", 4.187, 6, _BLOCK5),
+    Published("K3-DSpark-Block5", "MT-Bench", 2.659, 6, _BLOCK5),
+    Published("K3-DSpark-Block5", "AIME26", 2.489, 6, _BLOCK5),
+    Published("kimi-k3-eagle3-mla", "GSM8K", 3.556, 4, _EAGLE),
+    Published("kimi-k3-eagle3-mla", "AIME26", 2.208, 4, _EAGLE),
+    Published("K3.1-Pro-DSpark-preview", "GSM8K", 4.597, 8, "Inferact/Kimi-K3.1-Pro-DSpark-preview"),
+    Published("ATOM, 2 drafts", "GSM8K", 2.73, 3, "ROCm/ATOM #1899 (2.73 to 2.76)"),
+)
+
+
+def mean_tokens(acceptance: float, drafts: int) -> float:
+    """Mean tokens per round if each draft is right with the same probability: 1 + p + p^2 + ... + p^drafts."""
+    total = 1.0
+    for _ in range(drafts):
+        total = 1.0 + acceptance * total
+    return total
+
+
+def implied_acceptance(mean: float, drafts: int):
+    """The p at which `mean_tokens` gives `mean`, by bisection; None without drafts."""
+    if not drafts:
+        return None
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if mean_tokens(middle, drafts) < mean else (low, middle)
+    return (low + high) / 2
+
+
+def table(mean: float, expected, drafts: int) -> Table:
+    """This run, its closed form (None: there is none) and the published figures, one row each."""
+    rows = [("length:run", Text("this run"), mean, drafts + 1, implied_acceptance(mean, drafts), Text("computed"),
+             Text("{count} drafts per round", count=drafts))]
+    if expected is not None:
+        rows.append(("length:theory", Text("independent drafts, in theory"), expected, drafts + 1,
+                     implied_acceptance(expected, drafts), Text("derived"), "1 + p + p² + … + pⁿ"))
+    rows += [(f"length:{i}", f"{one.draft}, {one.task}", one.mean, one.most, implied_acceptance(one.mean, one.most - 1),
+              Text("published"), one.source) for i, one in enumerate(PUBLISHED)]
+    return Table((Column("id", Text("id")), Column("draft", Text("drafts of")),
+                  Column("mean", Text("tokens per round"), "float", scale=1.0), Column("most", Text("at most")),
+                  Column("implied", Text("implied acceptance of one draft"), "float", scale=1.0),
+                  Column("standing", Text("standing")), Column("source", Text("source"))),
+                 rows, Text("Accepted length, bonus included"))
+
+
+def lengths(said: Table) -> Table:
+    """The rows of `table` for the chart."""
+    rows = [(draft, "run" if mark == "length:run" else "theory" if mark == "length:theory" else "published", mean, most,
+             Text("{mean} of {most}", mean=number(mean, 4), most=most)) for mark, draft, mean, most, *_ in said.rows]
+    return Table((Column("draft", Text("drafts of")), Column("standing", Text("standing")),
+                  Column("mean", Text("tokens per round"), "float", scale=1.0), Column("most", Text("at most")),
+                  Column("label", Text("tokens per round"), "float")), rows)
+
+
+def figure(said: Table) -> Figure:
+    """Bars of what was gained inside outlines of what was possible."""
+    y = {"field": "draft", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 260}}
+    styles = {"run": charts.colour("accepted"), "theory": charts.colour("accepted"), "published": "var(--muted)"}
+    colour = {"field": "standing", "type": "nominal", "legend": None,
+              "scale": {"domain": list(styles), "range": list(styles.values())}}
+    return Figure("acceptance", "lengths", Text("Tokens per verify round: here and published"),
+                  Text("Amber: computed here. Grey: published for Kimi K3, not measured here. The outline is the most a round "
+                       "can give, drafts and bonus."),
+                  {"layer": [
+                      {"mark": {"type": "bar", "filled": False, "stroke": "var(--rule)", "strokeWidth": 1},
+                       "encoding": {"y": y, "x": charts.quantitative("most", Text("tokens per round"))}},
+                      {"mark": {"type": "bar"}, "encoding": {"y": y, "x": charts.quantitative("mean", None), "color": colour}},
+                  ]})
