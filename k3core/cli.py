@@ -43,7 +43,6 @@ def build_parser() -> Parser:
     _add_run(commands)
     cli_size.add_parser(commands)
     cli_replay.add_parser(commands)
-    cli_replay.add_parser(commands)
     return parser
 
 
