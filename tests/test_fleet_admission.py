@@ -14,7 +14,15 @@ from k3core.fleet.routing import ROUTERS, CacheCost, LeastLoaded
 from k3core.fleet.simulate import Fleet, run
 from k3core.fleet.statistics import mean_interval, percentile, percentile_interval
 from k3core.fleet.token_bucket import TokenBucket
-from k3core.fleet.traffic import Phase, Requests, Traffic, make_requests, poisson_times
+from k3core.fleet.traffic import (
+    Phase,
+    Requests,
+    Traffic,
+    make_requests,
+    poisson_times,
+    sum_before,
+    warm_prefixes,
+)
 
 few = settings(max_examples=60, deadline=None, derandomize=True)
 
@@ -281,6 +289,36 @@ def test_conversations_grow_and_are_replaced():
         prompts = requests.prompt[requests.session == session].tolist()
         assert prompts == [1000, 1250, 1500][: len(prompts)]
     assert len(np.unique(requests.session)) >= len(requests) / 3
+
+
+def test_a_prompt_holds_what_its_conversation_said_before():
+    stream = Traffic(
+        (Phase(100, 5),), 1.0, True, 1000, 50, conversations=4, turn_tokens=200, turns=30, steady=True
+    )
+    requests = make_requests([stream], np.random.default_rng(2))
+    warm = dict(warm_prefixes(requests, [stream]))
+    for session in np.unique(requests.session).tolist():
+        mine = np.flatnonzero(requests.session == session)
+        prompts, outputs = requests.prompt[mine], requests.output[mine]
+        assert (np.diff(prompts) == outputs[:-1] + 200).all()
+        assert warm.get(int(mine[0]), 800) == prompts[0] - 200
+    assert 1 <= len(warm) <= 4
+    fleet = Fleet(2, ClusterSpec(8, page_tokens=1), (RequestClass("a"),))
+    result = run(requests, fleet, list(warm.items()))
+    for i, tokens in warm.items():
+        assert result.hit[i] == tokens
+    assert report(run(requests, fleet))[0].hit_tokens < report(result)[0].hit_tokens
+
+
+@few
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=30))
+def test_sum_before_equals_the_loop(pairs):
+    groups, values = (np.array([pair[k] for pair in pairs], dtype=np.int64) for k in (0, 1))
+    sums, expected = {}, []
+    for group, value in pairs:
+        expected.append(sums.get(group, 0))
+        sums[group] = expected[-1] + value
+    assert sum_before(groups, values).tolist() == expected
 
 
 def test_changing_one_class_leaves_the_other_alone():

@@ -160,9 +160,9 @@ def test_vip_isolation_toy(case):
 def test_overload_is_called_unstable_and_ends():
     requests = customers(np.random.default_rng(0), 5_000, 20)
     fleet = queue(10)
-    load = offered_load(requests, fleet, (0, float(requests.arrival[-1])))
-    assert load[0].unstable and load[0].slots == pytest.approx(2, rel=0.05)
     result = run(requests, fleet)
+    load = offered_load(result, (0, float(requests.arrival[-1])))
+    assert load[0].unstable and load[0].slots == pytest.approx(2, rel=0.05)
     assert_books(result)
     assert result.wait[-1] > 100
 

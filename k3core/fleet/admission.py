@@ -30,6 +30,10 @@ class Admission:
     def pool_of(self, klass: int) -> Pool:
         return self.pools[0]
 
+    def seed(self, i: int, tokens: int) -> None:
+        """Hold a prefix of request i's session from before the start."""
+        self.pool_of(self.columns.klass[i]).store.seed(self.columns.session[i], tokens)
+
     def offer(self, i: int) -> str | None:
         """Queue the request, or say why it is rejected."""
         klass = self.columns.klass[i]

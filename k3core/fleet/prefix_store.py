@@ -42,6 +42,14 @@ class PrefixStore:
         tokens = held[0] if held else self._idle.get(session, 0)
         return min(tokens, max(0, prompt - 1)) // self.page_tokens * self.page_tokens
 
+    def seed(self, session: int, tokens: int) -> None:
+        """Put a prefix there from before the start; nothing happens if it is there or there is no room."""
+        need = self.need(tokens)
+        if session not in self._idle and need <= self.free:
+            self._idle[session] = tokens
+            self.free -= need
+            self.idle_pages += need
+
     def open(self, session: int, prompt: int, need: int) -> int | None:
         """Take a starting request's pages, evicting idle prefixes; the hit in tokens, or None if no room.
 

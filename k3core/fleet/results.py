@@ -198,19 +198,21 @@ class Load:
         return max(self.slots, self.prefill) >= 1
 
 
-def offered_load(requests: Requests, fleet: "Fleet", window: tuple[float, float]) -> list[Load]:
-    """Load of every pool from the requests that arrive in the window, spread evenly and without any hit."""
+def offered_load(run: Run, window: tuple[float, float]) -> list[Load]:
+    """Load of every pool from the requests that arrived in the window, with the hits they had, spread evenly.
+
+    Rejected requests count as if nothing of them had been cached.
+    """
+    requests, fleet = run.requests, run.fleet
     budgets = POLICIES[fleet.policy].budgets(fleet.classes, fleet.spec)
     inside = (requests.arrival >= window[0]) & (requests.arrival < window[1])
     time, loads = (window[1] - window[0]) * fleet.clusters, []
     for k, budget in enumerate(budgets):
         mine = inside & (requests.klass == k) if len(budgets) > 1 else inside
-        prompts, counts = np.unique(requests.prompt[mine], return_counts=True)
-        share = budget.prefill_percent / 100
-        lane = (
-            sum(fleet.prefill(p, 0) * c for p, c in zip(prompts.tolist(), counts.tolist(), strict=True))
-            / share
-        )
+        hits = run.hit[mine].tolist()
+        new = (requests.prompt[mine] - run.hit[mine]).tolist()
+        lane = sum(fleet.prefill(n, hit) for n, hit in zip(new, hits, strict=True) if n)
+        lane /= budget.prefill_percent / 100
         slots = (lane + float(requests.decode[mine].sum())) / (time * budget.slots)
         loads.append(Load(fleet.classes[k].name if len(budgets) > 1 else "all", slots, lane / time))
     return loads
@@ -231,7 +233,7 @@ def checks(run: Run) -> list[Check]:
     done = run.completed
     missing = len(run.requests) - int(done.sum()) - len(run.rejected)
     inside = float((run.end[done] - run.requests.arrival[done]).sum())
-    inside += sum(run.end[i] - run.requests.arrival[i] for i in run.rejected)
+    inside += sum(float(run.end[i] - run.requests.arrival[i]) for i in run.rejected)
     _, cluster, begin, end = run.busy_intervals()
     busy = float((end - begin).sum())
     inside_area, busy_area = run.inside_area, run.busy_area

@@ -8,7 +8,7 @@ What is simplified: decoding takes the time given with the traffic, whatever the
 whole, one at a time per pool; routers see the present, not a report some milliseconds old.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush, heapreplace
 from math import isfinite, nan
@@ -29,6 +29,9 @@ STEP = 1500  # events between two reports of progress, some 10 ms of work
 
 PrefillTime = Callable[[int, int], float]
 """Seconds to compute (new tokens, cached tokens) at a cluster's full speed."""
+
+
+Warm = Sequence[tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -90,19 +93,27 @@ class Fleet:
             (down.add if event.kind == "fail" else down.discard)(event.cluster)
 
 
-def simulate(requests: Requests, fleet: Fleet) -> Generator[tuple[int, int], None, Run]:
-    """Run the fleet on the requests; yields (requests dealt with, requests) and returns the Run."""
+def simulate(requests: Requests, fleet: Fleet, warm: Warm = ()) -> Generator[tuple[int, int], None, Run]:
+    """Run the fleet on the requests; yields (requests dealt with, requests) and returns the Run.
+
+    warm: (request, tokens) pairs; at time 0 the cluster to which that request would go then holds that many
+    tokens of its session's prefix.
+    """
     classes = len(fleet.classes)
     if len(requests) and not 0 <= int(requests.klass.min()) <= int(requests.klass.max()) < classes:
         raise ValueError(f"klass must lie in 0 .. {classes - 1}, the classes of the fleet")
     if recursion_applies(requests, fleet):
         return (yield from _recursion(requests, fleet))
-    return (yield from _Events(requests, fleet).run())
+    return (yield from _Events(requests, fleet, warm).run())
 
 
-def run(requests: Requests, fleet: Fleet) -> Run:
-    """The Run, without reports of progress."""
-    steps = simulate(requests, fleet)
+def run(requests: Requests, fleet: Fleet, warm: Warm = ()) -> Run:
+    """The Run of `simulate`, without reports of progress."""
+    return finish(simulate(requests, fleet, warm))
+
+
+def finish(steps: Generator):
+    """What a generator returns, without what it yields."""
     while True:
         try:
             next(steps)
@@ -113,13 +124,15 @@ def run(requests: Requests, fleet: Fleet) -> Run:
 class _Events:
     """The state of one run by events."""
 
-    def __init__(self, requests: Requests, fleet: Fleet):
+    def __init__(self, requests: Requests, fleet: Fleet, warm: Warm):
         self.requests, self.fleet = requests, fleet
         self.columns = RequestColumns(requests, fleet.spec)
         self.clusters = [self._cluster() for _ in range(fleet.clusters)]
         self.up = list(range(fleet.clusters))
         self.router = ROUTERS[fleet.router](requests, fleet.build)
         self.router.topology(self.clusters, self.up)
+        for i, tokens in warm:
+            self.clusters[self.router.route(i)].seed(i, tokens)
         self.buckets = self._buckets()
         self.heap: list[tuple[float, int, int, int]] = []
         for place, event in enumerate(fleet.events):

@@ -59,6 +59,7 @@ class Traffic:
     of that many conversations, chosen at random: the prompt starts at prompt_tokens and grows by turn_tokens
     and the output at every turn; after `turns` turns a new conversation takes its place. With 0 conversations
     every request stands alone. `output_tokens` take `decode_seconds` on average, exactly so or exponentially.
+    steady: at time 0 the conversations are anywhere in their course, instead of all at their first turn.
     """
 
     phases: tuple[Phase, ...]
@@ -69,6 +70,7 @@ class Traffic:
     conversations: int = 0
     turn_tokens: int = 0
     turns: int = 1
+    steady: bool = False
 
     def __post_init__(self):
         for phase in self.phases:
@@ -104,38 +106,72 @@ def poisson_times(phases: Sequence[Phase], rng: np.random.Generator) -> np.ndarr
     return begins[phase] + (units - before[phase]) / rates[phase]
 
 
-def count_before(values: np.ndarray) -> np.ndarray:
+def count_before(groups: np.ndarray) -> np.ndarray:
     """How often each entry's value occurred earlier in the array -> int64 [N]."""
-    order = np.argsort(values, kind="stable")
-    counts = np.bincount(values, minlength=1)
-    first = np.cumsum(counts) - counts
-    earlier = np.empty(len(values), dtype=np.int64)
-    earlier[order] = np.arange(len(values)) - first[values[order]]
-    return earlier
+    return sum_before(groups, np.ones(len(groups), dtype=np.int64))
+
+
+def sum_before(groups: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Sum of the values of earlier entries of the same group -> int64 [N]; groups int64 >= 0."""
+    order = np.argsort(groups, kind="stable")
+    before = np.cumsum(values[order]) - values[order]
+    counts = np.bincount(groups)
+    first = (np.cumsum(counts) - counts)[groups[order]]
+    sums = np.empty(len(groups), dtype=np.int64)
+    sums[order] = before - before[first]
+    return sums
 
 
 def make_requests(streams: Sequence[Traffic], rng: np.random.Generator) -> Requests:
     """Requests of all classes, merged by (arrival, class); class k is streams[k].
 
-    Each class draws from a generator of its own, so that changing one class leaves the others' requests
-    alone.
+    Each class draws from a generator of its own, so changing one class leaves the others' requests alone.
     """
     columns = []
     for klass, (stream, own) in enumerate(zip(streams, rng.spawn(len(streams)), strict=True)):
         arrival = poisson_times(stream.phases, own)
         factor = own.standard_exponential(len(arrival)) if stream.exponential else np.ones(len(arrival))
         output = (stream.output_tokens * factor).astype(np.int64)
-        session = np.full(len(arrival), -1, dtype=np.int64)
-        prompt = np.full(len(arrival), stream.prompt_tokens, dtype=np.int64)
-        if stream.conversations:
-            place = own.integers(0, stream.conversations, len(arrival), dtype=np.int64)
-            count = count_before(place)
-            turn, generation = count % stream.turns, count // stream.turns
-            session = (place + generation * stream.conversations) * len(streams) + klass
-            prompt = prompt + turn * (stream.turn_tokens + stream.output_tokens)
-        columns.append(
-            (arrival, np.full(len(arrival), klass), session, prompt, output, stream.decode_seconds * factor)
-        )
+        session, prompt = _conversations(stream, output, own)
+        session = np.where(session < 0, session, session * len(streams) + klass)
+        decode = stream.decode_seconds * factor
+        columns.append((arrival, np.full(len(arrival), klass), session, prompt, output, decode))
     arrival, klass, *rest = (np.concatenate(parts) for parts in zip(*columns, strict=True))
     order = np.lexsort((klass, arrival))
     return Requests(*(values[order] for values in (arrival, klass.astype(np.int64), *rest)))
+
+
+def _conversations(
+    stream: Traffic, output: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Session (-1: none) and prompt tokens of each of a stream's requests -> int64 [N], int64 [N]."""
+    n, many = len(output), stream.conversations
+    if not many:
+        return np.full(n, -1, dtype=np.int64), np.full(n, stream.prompt_tokens, dtype=np.int64)
+    offset = np.zeros(many, dtype=np.int64)
+    if stream.steady:
+        offset = rng.integers(0, stream.turns, many, dtype=np.int64)
+    place = rng.integers(0, many, n, dtype=np.int64)
+    turn = count_before(place) + offset[place]
+    generation = turn // stream.turns
+    session = place + generation * many
+    unseen = np.where(generation == 0, offset[place], 0)  # turns before time 0, of average length
+    grown = unseen * (stream.turn_tokens + stream.output_tokens) + sum_before(
+        session, stream.turn_tokens + output
+    )
+    return session, stream.prompt_tokens + grown
+
+
+def warm_prefixes(requests: Requests, streams: Sequence[Traffic]) -> list[tuple[int, int]]:
+    """For steady streams: (request, tokens) of every session with turns before its first request here.
+
+    The tokens are what those turns left behind: the prompt without the new turn.
+    """
+    sessions, first = np.unique(requests.session, return_index=True)
+    warm = []
+    for i in np.sort(first[sessions >= 0]).tolist():
+        stream = streams[int(requests.klass[i])]
+        prompt = int(requests.prompt[i])
+        if stream.steady and prompt > stream.prompt_tokens:
+            warm.append((i, prompt - stream.turn_tokens))
+    return warm
