@@ -21,7 +21,8 @@ COLUMNS = {
 
 
 class Request(NamedTuple):
-    """One request. hash_ids names each block of the prompt, the last one perhaps not full; None: unknown.
+    """One request. hash_ids: a number (0 to 2**64 - 1) for each block of the prompt, the last one perhaps not
+    full; None: unknown.
 
     Two prompts share their first blocks as far as their hash_ids begin with the same numbers.
     """

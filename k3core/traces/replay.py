@@ -66,7 +66,7 @@ class TraceCache:
         self.block_bytes, self.checkpoint_bytes = block_bytes, checkpoint_bytes
         self.counts, self.bytes = Counts(), 0
         self._refresh = capacity is not None and eviction != "fifo"
-        self._numbers: dict[tuple[int, int], int] = {}  # (number of the parent, hash id) -> number
+        self._numbers: dict[int, int] = {}  # number of the parent << 64 | hash id -> number, from 1
         self._unnamed = 0
         self._stored: set[int] = set()  # positions that ever had a checkpoint
         self._rows: OrderedDict[int, None] = OrderedDict()  # first out first
@@ -95,11 +95,11 @@ class TraceCache:
         if request.hash_ids is None:
             blocks = -(-request.input_length // self.hash_block)
             start = self._unnamed = self._unnamed + blocks
-            chain = [(start - i << 40) for i in range(blocks)]  # apart from all numbers given below
+            chain = [start - i << 40 for i in range(blocks)]  # apart from the numbers given below
         else:
             parent, chain, numbers = 0, [], self._numbers
             for hash_id in request.hash_ids:
-                parent = numbers.setdefault((parent, hash_id), len(numbers) + 1)
+                parent = numbers.setdefault(parent << 64 | hash_id, len(numbers) + 1)
                 chain.append(parent)
         counts.blocks_total += len(chain)
         counts.blocks_distinct = len(self._numbers) + self._unnamed
