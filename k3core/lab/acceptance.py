@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from k3core.lab import charts
 from k3core.lab.contract import Column, Figure, Table
-from k3core.lab.display import number
 from k3core.lab.text import Text
 
 
@@ -69,11 +68,10 @@ def table(mean: float, expected, drafts: int) -> Table:
 
 def lengths(said: Table) -> Table:
     """The rows of `table` for the chart."""
-    rows = [(draft, "run" if mark == "length:run" else "theory" if mark == "length:theory" else "published", mean, most,
-             Text("{mean} of {most}", mean=number(mean, 4), most=most)) for mark, draft, mean, most, *_ in said.rows]
+    kinds = {"length:run": "run", "length:theory": "theory"}
+    rows = [(draft, kinds.get(mark, "published"), mean, most) for mark, draft, mean, most, *_ in said.rows]
     return Table((Column("draft", Text("drafts of")), Column("standing", Text("standing")),
-                  Column("mean", Text("tokens per round"), "float", scale=1.0), Column("most", Text("at most")),
-                  Column("label", Text("tokens per round"), "float")), rows)
+                  Column("mean", Text("tokens per round"), "float", scale=1.0), Column("most", Text("at most"))), rows)
 
 
 def figure(said: Table) -> Figure:

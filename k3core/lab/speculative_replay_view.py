@@ -41,7 +41,7 @@ def poster(log: dict) -> int:
 
 def captions(log: dict) -> list:
     """What happened in each round: to the drafts, then to the stores."""
-    said = [Text("The prompt of {count} tokens is read, and the model chooses “{first}”. All stores start from the same "
+    said = [Text("The prompt of {count} tokens is read, and the model chooses '{first}'. All stores start from the same "
                  "state S.", count=log["prompt"], first=glyphs(log["text"][log["prompt"]:][:1]))]
     return said + [_caption(log, i) for i in range(len(log["rounds"]))]
 
@@ -51,11 +51,11 @@ def _caption(log: dict, i: int) -> Text:
     drafted, accepted = len(r["window"]) - 1, r["accepted"]
     bonus = glyphs(r["choices"][-1:])
     if not drafted:
-        verdict = Text("Round {n}: nothing drafted, one token gained, “{bonus}”.", n=i + 1, bonus=bonus)
+        verdict = Text("Round {n}: nothing drafted, one token gained, '{bonus}'.", n=i + 1, bonus=bonus)
     elif accepted == drafted:
-        verdict = Text("Round {n}: all {drafted} drafts are right, and “{bonus}” comes on top.", n=i + 1, drafted=drafted, bonus=bonus)
+        verdict = Text("Round {n}: all {drafted} drafts are right, and '{bonus}' comes on top.", n=i + 1, drafted=drafted, bonus=bonus)
     else:
-        verdict = Text("Round {n}: {accepted} of {drafted} drafts are right; where the first is wrong the model says “{bonus}”.",
+        verdict = Text("Round {n}: {accepted} of {drafted} drafts are right; where the first is wrong the model says '{bonus}'.",
                        n=i + 1, accepted=accepted, drafted=drafted, bonus=bonus)
     return Text("{verdict} {rollback}", verdict=verdict, rollback=_rollback(log, r))
 
@@ -82,10 +82,10 @@ class Grid:
     def __init__(self, log: dict, narrow: bool):
         self.narrow, self.width = narrow, 340 if narrow else 720
         self.left = 32 if narrow else 146  # of column 0
-        self.column = 27 if narrow else 47
-        self.tile = 23 if narrow else 34
-        self.slot = 24 if narrow else 40  # side of a snapshot
-        self.state = self.width - (30 if narrow else 132)  # left edge of S
+        self.column = 27 if narrow else 54
+        self.tile = 23 if narrow else 38
+        self.slot = 24 if narrow else 44  # side of a snapshot
+        self.state = self.width - (30 if narrow else 124)  # left edge of S
         self.per_line = self.width // CELL if narrow else (self.width - 92) // CELL
         size = log["size"]
         record = (3 * size + 1 + 3 * size) / size**2  # k, v, g, beta and the conv inputs, against the state
@@ -262,7 +262,7 @@ def _ring(log: dict, frame: int, grid: Grid, y: float, lang: str) -> tuple:
     folded = [(r["before"][0] + i) % slots for i in range(r["before"][1])] if r and r["flushed"] else []
     for slot in range(slots):
         mark = _ring_mark(log, frame, slot)
-        style = _ring_style(log, r, slot, live, newest)
+        style = "folded" if slot in folded else _ring_style(log, r, slot, live, newest)
         parts.append(d.rect(left + slot * step + 1.5, y, step - 3, side, style, mark))
     cursor = left + (base + write_pos) % slots * step
     parts.append(d.path(f"M{d.number(cursor)} {d.number(y - 3)}V{d.number(y + side + 3)}", "arrow"))
@@ -276,7 +276,7 @@ def _ring(log: dict, frame: int, grid: Grid, y: float, lang: str) -> tuple:
 def _ring_style(log: dict, r: dict | None, slot: int, live: dict, newest: dict) -> str:
     if slot in newest:
         return _slot_style(log, r, newest[slot], "record")
-    return "record old" if slot in live else "free"
+    return "older" if slot in live else "free"
 
 
 def _ring_mark(log: dict, frame: int, slot: int) -> str | None:
@@ -321,9 +321,11 @@ def _legend(log: dict, r: dict | None, frame: int) -> list:
              ("outline", Text("bonus token: {count}", count=1 if r else 0)),
              ("snapshot", Text("snapshots: {count} of {size}", count=log["drafts"] + 1, size=binary_bytes(log["held"]["snapshots"] // (log["drafts"] + 1)))),
              ("record", Text("records, to the same scale: {bytes}", bytes=binary_bytes(log["held"]["projections"] // (log["drafts"] + 1)))),
-             ("old", Text("older records in the ring: {count}", count=_history(r))),
+             ("older", Text("older records in the ring: {count}", count=_history(r))),
              ("conv", Text("inputs the convolution goes on from: {count}", count=KERNEL - 1)),
              ("state", Text("committed state S"))]
+    if r and r["flushed"] and r["before"][1]:
+        lines.append(("folded", Text("folded into S: {count}", count=r["before"][1])))
     committed = log["prompt"] + (r["read"] + 1 + len(r["choices"]) if r else 1)
     wrong = sum(a != b for a, b in zip(log["text"][:committed], log["plain"]))
     if wrong or log["fault"] != "none":
@@ -347,7 +349,9 @@ def memory_figure() -> Figure:
                   Text("Grey: a state per position. Amber: k, v, g, β and the convolution's inputs per position, fp32. A matrix "
                        "grows with d², a record with d: 0.38 at 16, 0.047 at 128."),
                   {"layer": [
-                      {"mark": {"type": "bar"}, "encoding": {"x": x, "xOffset": offset, "y": y, "color": colour}},
+                      {"mark": {"type": "bar", "strokeWidth": 1},
+                       "encoding": {"x": x, "xOffset": offset, "y": y, "color": colour, "stroke": colour,
+                                    "fillOpacity": {"condition": {"test": "datum.design === 'snapshot'", "value": 0.3}, "value": 1}}},
                       {"mark": {"type": "text", "dy": -8, "fontSize": 13},
                        "encoding": {"x": x, "xOffset": offset, "y": y, "text": {"field": "label"}}},
                       {"mark": {"type": "rule", "strokeDash": [3, 3]},

@@ -95,7 +95,7 @@ ZH = {
     "copies one snapshot over S": "把一份快照复制到 S",
     "replays the kept records onto S, in order": "把保留的记录按顺序重放到 S 上",
     "adds the kept records to S at once": "把保留的记录一次加到 S 上",
-    "moves a cursor; S is written at a flush": "移动游标；冲刷时才写 S",
+    "moves a cursor; S is written at a flush": "移动游标；刷写时才写 S",
     "rounds that write S": "写 S 的轮数",
     "off plain decoding by": "与普通解码的偏差",
     "Four stores, the same drafts, {count} rounds": "四种存储，同样的草稿，{count} 轮",
@@ -123,12 +123,12 @@ ZH = {
     "tokens per round, {name}, {task}": "每轮词元数，{name}，{task}",
     "{mean} of {most}": "{mean} / {most}",
     "smallest lead of a chosen token, in logits": "被选词元的最小领先量（logit）",
-    "The prompt of {count} tokens is read, and the model chooses “{first}”. All stores start from the same state S.":
+    "The prompt of {count} tokens is read, and the model chooses '{first}'. All stores start from the same state S.":
         "读完 {count} 个词元的提示，模型选择“{first}”。所有存储都从同一个状态 S 开始。",
-    "Round {n}: nothing drafted, one token gained, “{bonus}”.": "第 {n} 轮：没有草稿，得到一个词元“{bonus}”。",
-    "Round {n}: all {drafted} drafts are right, and “{bonus}” comes on top.":
+    "Round {n}: nothing drafted, one token gained, '{bonus}'.": "第 {n} 轮：没有草稿，得到一个词元“{bonus}”。",
+    "Round {n}: all {drafted} drafts are right, and '{bonus}' comes on top.":
         "第 {n} 轮：{drafted} 个草稿全部正确，另得奖励词元“{bonus}”。",
-    "Round {n}: {accepted} of {drafted} drafts are right; where the first is wrong the model says “{bonus}”.":
+    "Round {n}: {accepted} of {drafted} drafts are right; where the first is wrong the model says '{bonus}'.":
         "第 {n} 轮：{drafted} 个草稿中有 {accepted} 个正确；在第一个错误处，模型给出“{bonus}”。",
     "{verdict} {rollback}": "{verdict}{rollback}",
     "The memories are told to keep {told} tokens instead of {kept}: rejected drafts stay in the state.":
@@ -157,6 +157,7 @@ ZH = {
     "snapshots: {count} of {size}": "快照：{count} 份，每份 {size}",
     "records, to the same scale: {bytes}": "记录，同一比例：每条 {bytes}",
     "older records in the ring: {count}": "环中较旧的记录：{count}",
+    "folded into S: {count}": "并入 S：{count}",
     "inputs the convolution goes on from: {count}": "卷积接着使用的输入：{count}",
     "committed state S": "已提交的状态 S",
     "wrong: {count} tokens so far": "至此错误的词元：{count}",
