@@ -119,20 +119,17 @@ class Affinity(Router):
         if len(clusters) != self.members:
             self.members = len(clusters)
             scheme = self.build([f"cluster{c}" for c in range(self.members)])
-            self.rank = scheme.rank(self.keys, self.members).tolist()
-        alive = set(up)
-        self.preference = [[c for c in order if c in alive] for order in self.rank]
+            self.rank = scheme.rank(self.keys, self.members)
+        is_up = np.isin(np.arange(self.members), self.up)
+        first_up = is_up[self.rank].argmax(axis=1)
+        self.all_routes = self.rank[np.arange(len(self.rank)), first_up][self.which]
+        self.routes = self.all_routes.tolist()
 
     def route(self, i):
-        return self.preference[self.row[i]][0]
-
-    @cached_property
-    def row(self) -> list[int]:
-        return self.which.tolist()
+        return self.routes[i]
 
     def route_all(self):
-        first = np.array([order[0] for order in self.preference], dtype=np.int64)
-        return first[self.which]
+        return self.all_routes
 
 
 class BoundedAffinity(Affinity):
@@ -144,11 +141,15 @@ class BoundedAffinity(Affinity):
     static = False
     NUMERATOR, DENOMINATOR = 5, 4
 
+    def topology(self, clusters, up):
+        super().topology(clusters, up)
+        self.orders, self.order_of = self.rank.tolist(), self.which.tolist()
+
     def route(self, i):
         klass = self.klass[i]
         inside = {c: self.clusters[c].in_flight(klass) for c in self.up}
         cap = -(-self.NUMERATOR * (sum(inside.values()) + 1) // (self.DENOMINATOR * len(self.up)))
-        return next(c for c in self.preference[self.row[i]] if inside[c] < cap)
+        return next(c for c in self.orders[self.order_of[i]] if inside.get(c, cap) < cap)
 
 
 class CacheCost(Router):

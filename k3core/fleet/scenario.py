@@ -6,12 +6,14 @@ it names; what isolation gives VIP and what it costs the ordinary class is the d
 
 from collections.abc import Generator
 from dataclasses import dataclass, fields, replace
+from functools import cached_property, partial
 from math import isfinite
 
 import numpy as np
 
 from .admission import POLICIES
 from .cluster import Budget, ClusterSpec, RequestClass
+from .hashing import SCHEMES, make_scheme
 from .latency import PRICES, decode_step
 from .results import Check, ClassReport, Load, Run, checks, offered_load, report
 from .routing import ROUTERS
@@ -20,6 +22,7 @@ from .traffic import Phase, Traffic, make_requests, warm_prefixes
 
 MEASURES = ("response", "ttft", "wait")
 SERVICES = ("fixed", "exponential")
+HASHES = tuple(name for name in SCHEMES if name != "bounded")  # bounded loads are a router here
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ class Scenario:
     queue_limit: int = -1
     policy: str = "strict"
     router: str = "affinity"
+    scheme: str = "rendezvous"
     measure: str = "ttft"
     service: str = "fixed"
     token_ms: float = 25.0
@@ -73,6 +77,7 @@ class Scenario:
         for name, known in (
             ("policy", POLICIES),
             ("router", ROUTERS),
+            ("scheme", HASHES),
             ("measure", MEASURES),
             ("service", SERVICES),
         ):
@@ -140,7 +145,8 @@ class Scenario:
             (self.add_at, "add", self.clusters),
         )
         planned = tuple(FleetEvent(*event) for event in events if event[0] >= 0)
-        return Fleet(self.clusters, spec, classes, policy, self.router, planned)
+        build = partial(make_scheme, self.scheme)
+        return Fleet(self.clusters, spec, classes, policy, self.router, planned, build)
 
 
 LARGEST = 2_000_000
@@ -198,62 +204,80 @@ PRESETS = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """One policy's run: per class over the whole run and over the burst's arrivals, money, load, checks."""
+    """One policy's run and what to read from it; each figure is worked out when it is first asked for."""
 
     policy: str
     run: Run
-    classes: list[ClassReport]
-    in_burst: list[ClassReport]
-    hit_rate: float
-    cost_usd: float
-    load: list[Load]
-    load_in_burst: list[Load]
-    checks: list[Check]
+    scenario: Scenario
+
+    @cached_property
+    def classes(self) -> list[ClassReport]:
+        """VIP and ordinary over the whole run."""
+        return report(self.run)
+
+    @cached_property
+    def in_burst(self) -> list[ClassReport]:
+        """VIP and ordinary among the requests that arrived in the burst."""
+        return report(self.run, self.scenario.window)
+
+    @cached_property
+    def load(self) -> list[Load]:
+        return offered_load(self.run, (0.0, self.scenario.length))
+
+    @cached_property
+    def load_in_burst(self) -> list[Load]:
+        return offered_load(self.run, self.scenario.window) if self.scenario.burst else []
+
+    @cached_property
+    def checks(self) -> list[Check]:
+        return checks(self.run)
+
+    def _total(self, name: str) -> int:
+        return sum(getattr(one, name) for one in self.classes)
+
+    @property
+    def hit_rate(self) -> float:
+        """Prompt tokens found in the cache over all prompt tokens of completed requests."""
+        prompt = self._total("prompt_tokens")
+        return self._total("hit_tokens") / prompt if prompt else 0.0
+
+    @property
+    def cost_usd(self) -> float:
+        """Mean price of a completed request at K3's published prices."""
+        prompt, hit, completed = (self._total(name) for name in ("prompt_tokens", "hit_tokens", "completed"))
+        cost = PRICES["kimi-k3"].cost(prompt - hit, hit, self._total("output_tokens"))
+        return cost / 1e9 / completed if completed else 0.0
 
     @property
     def rejected(self) -> int:
         return sum(sum(one.rejected.values()) for one in self.classes)
 
     def p99_ms(self, klass: int, measure: str) -> float:
-        """P99 over the whole run of wait, ttft or response, in milliseconds."""
+        """P99 over the whole run of wait, ttft or response, in milliseconds; NaN if no one was served."""
         return 1000 * getattr(self.classes[klass], measure).p99
 
 
 def play(scenario: Scenario, seed: int) -> Generator[tuple[int, int], None, dict[str, Outcome]]:
     """Run under strict, shared and the scenario's own policy; yields (done, total), returns by policy."""
     policies = list(dict.fromkeys(["strict", "shared", scenario.policy]))
-    streams = scenario.streams()
+    streams, outcomes = scenario.streams(), {}
     requests = make_requests(streams, np.random.default_rng(seed))
+    total = len(requests) * len(policies)
+    yield 0, total
     warm = warm_prefixes(requests, streams)
-    outcomes, total = {}, len(requests) * len(policies)
     for place, policy in enumerate(policies):
         steps = simulate(requests, scenario.fleet(policy), warm)
-        while True:
-            try:
-                done, _ = next(steps)
-            except StopIteration as stop:
-                outcomes[policy] = _outcome(policy, stop.value, scenario)
-                break
-            yield place * len(requests) + done, total
+        run = yield from _onward(steps, place * len(requests), total)
+        outcomes[policy] = Outcome(policy, run, scenario)
         yield (place + 1) * len(requests), total
     return outcomes
 
 
-def _outcome(policy: str, run: Run, scenario: Scenario) -> Outcome:
-    classes = report(run)
-    prompt, hit, output, completed = (
-        sum(getattr(one, name) for one in classes)
-        for name in ("prompt_tokens", "hit_tokens", "output_tokens", "completed")
-    )
-    cost = PRICES["kimi-k3"].cost(prompt - hit, hit, output) / 1e9
-    return Outcome(
-        policy=policy,
-        run=run,
-        classes=classes,
-        in_burst=report(run, scenario.window),
-        hit_rate=hit / prompt if prompt else 0.0,
-        cost_usd=cost / completed if completed else 0.0,
-        load=offered_load(run, (0.0, scenario.length)),
-        load_in_burst=offered_load(run, scenario.window) if scenario.burst else [],
-        checks=checks(run),
-    )
+def _onward(steps: Generator, before: int, total: int) -> Generator:
+    """The same generator, with its progress counted on from `before`."""
+    while True:
+        try:
+            done, _ = next(steps)
+        except StopIteration as stop:
+            return stop.value
+        yield before + done, total

@@ -25,7 +25,7 @@ from .token_bucket import TokenBucket
 from .traffic import Requests
 
 FINISH, PREFILLED, TOPOLOGY, ARRIVAL = 0, 1, 2, 3  # in this order at equal times
-STEP = 1500  # events between two reports of progress, some 10 ms of work
+STEP = 500  # events between two reports of progress, some milliseconds of work
 
 PrefillTime = Callable[[int, int], float]
 """Seconds to compute (new tokens, cached tokens) at a cluster's full speed."""
@@ -163,9 +163,9 @@ class _Events:
         handlers = (self._on_finish, self._on_prefilled, self._on_topology, self._enter)
         steps = i = 0
         while i < n or self.inside:
-            steps += 1
             if steps % STEP == 0:
                 yield self.done, n
+            steps += 1
             if heap and (i == n or heap[0][0] <= arrivals[i]):
                 time, kind, who, attempt = heappop(heap)
             elif i < n:
