@@ -25,6 +25,7 @@ class Engine {
     try {
       if (!K3.manifest) throw new Error(say("{file} is missing", { file: "assets/manifest.js" }));
       const runtime = new Runtime((done, total) => this.failed || this.onStatus({ state: "loading", done, total }));
+      this.onStatus({ state: "loading", done: 0, total: runtime.total });
       this.files = await runtime.load();
       this.source = await loadWorkerSource();
       this.boot();

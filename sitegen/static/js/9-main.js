@@ -168,6 +168,7 @@ class PredictionView {
     const guess = Number.parseInt(this.address.get("guess"), 10);
     const option = page.experiment.prediction.options[guess];
     document.documentElement.classList.toggle("asking", this.asking);
+    for (const node of $$("#lab .stage > :not(#notice), #lab .charts, #lab .tables")) node.inert = this.asking;
     $(".ask", this.node).hidden = !this.asking;
     const answer = $(".answer", this.node);
     answer.hidden = this.asking;
