@@ -47,7 +47,8 @@ def test_speculative_steps_move_the_published_bytes(params, share, moved, baseli
 
 @pytest.mark.parametrize(
     ("record", "size", "best", "approximation"),
-    [("replay", 1024, 11, "11.31"), ("recover", 1024, 11, "11.31"), ("bf16", 768, 13, "13.06"), ("gdn", 388, 18, "18.38")],
+    [("replay", 1024, 11, "11.31"), ("recover", 1024, 11, "11.31"), ("bf16", 768, 13, "13.06"),
+     ("gdn", 388, 18, "18.38")],
 )
 def test_best_buffer_of_plain_decoding(record, size, best, approximation):
     assert lab.bytes_of_record(record) == size
@@ -112,7 +113,8 @@ def test_whatever_keeps_the_bound_folds_right(lower_bound):
 def test_cursors_of_the_scene_follow_the_rule():
     log = EXPERIMENT.run().scenes[0].events
     for before, after in zip(log["steps"], log["steps"][1:]):
-        assert (after["base"], after["write"], after["flush"]) == tuple(before[f"next_{k}"] for k in ("base", "write", "flush"))
+        for name in ("base", "write", "flush"):
+            assert after[name] == before[f"next_{name}"]
         moved = after["write"] if after["flush"] else 0
         assert after["next_base"] == (after["base"] + moved) % log["slots"]
         assert after["next_write"] == after["accepted"] + (0 if after["flush"] else after["write"])

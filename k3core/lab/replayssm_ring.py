@@ -1,4 +1,4 @@
-"""Tab `replayssm-ring`: records of the last tokens in a ring, and the state written only when the ring is nearly full."""
+"""Tab `replayssm-ring`: the last tokens' records in a ring, the state written only when it is nearly full."""
 
 from math import log
 
@@ -22,13 +22,13 @@ from k3core.replayssm import (
     ring_bytes,
     ring_cycle,
     snapshot_bytes,
-    standard_bytes,
+    standard_speedup,
 )
 from k3core.sizing import RECOVER_RECORD, REPLAY_RECORD, record_bytes, recurrent_state_bytes
 
-STEPS = 48  # verify steps that the scene shows
+STEPS = 40  # verify steps that the scene shows
 PREFILL = 24  # tokens that the state has read before the first step
-LONG_RUN = 4000  # steps of the cursor alone
+LONG_RUN = 2000  # steps of the cursor alone
 DK, DV = 10, 14  # the small head whose state is drawn
 CONV = 4  # channels of its convolution window; the ring does not touch it
 HEAD = Recurrent("kda", heads=1, key_heads=1, dk=128, dv=128, conv_kernel=4)  # bytes are those of a real head
@@ -73,8 +73,9 @@ def run(p, seed: int):
         ],
         tables=tables,
         figures=costs.figures(p, STATE_BYTES, record, tables),
-        scenes=[Scene("ring", Text("The ring, one verify step per frame"), view.events(p, STATE_BYTES, record, cycle, turned),
-                      view.captions(p, turned["events"]), poster=view.poster(turned["events"]))],
+        scenes=[Scene("ring", Text("The ring, one verify step per frame"),
+                      view.events(p, STATE_BYTES, record, cycle, turned), view.captions(p, turned["events"]),
+                      poster=view.poster(turned["events"]))],
         answer=min(range(len(FLUSH_EVERY)), key=lambda i: (abs(log(every / FLUSH_EVERY[i])), i)),
         answer_text=Text("With the settings shown it is one step in {every}.", every=number(every, 2)),
     )
@@ -83,11 +84,13 @@ def run(p, seed: int):
 def check_sizes(p):
     """Raises ParamError where window, buffer and accepted tokens do not go together."""
     if p.buffer < p.window:
-        raise ParamError("buffer", Text("{name} is {value}; it must hold at least one window of {window} tokens",
-                                        name="buffer", value=p.buffer, window=p.window))
+        raise ParamError("buffer", Text(
+            "{name} is {value}; it must hold at least one window of {window} tokens",
+            name="buffer", value=p.buffer, window=p.window))
     if p.accepted > p.window:
-        raise ParamError("accepted", Text("{name} is {value}; a window of {window} tokens takes 1 to {window}",
-                                          name="accepted", value=number(p.accepted), window=p.window))
+        raise ParamError("accepted", Text(
+            "{name} is {value}; a window of {window} tokens takes 1 to {window}",
+            name="accepted", value=number(p.accepted), window=p.window))
 
 
 def bytes_of_record(layout: str) -> int:
@@ -104,7 +107,7 @@ def draw_accepted(mean: float, steps: int, rng) -> list:
 
 
 class LabRing(RingStore):
-    """The ring with its records rounded as a layout keeps them, and on request with the flush one window late."""
+    """The ring with its records rounded as a layout keeps them; on request it flushes one window late."""
 
     def __init__(self, state, conv, window, buffer, fields, late):
         self.fields, self.late = fields, late
@@ -125,8 +128,8 @@ class LabRing(RingStore):
 def turn(p, accepted: list, rng):
     """Run verify steps through the ring and, beside it, plain decoding of the accepted tokens.
 
-    accepted: tokens kept per step. Yields Progress; returns the events of every step, the largest difference from
-    plain decoding (`error`), what rounding allows (`bound`), how many arrays changed their address (`moved`).
+    accepted: tokens kept per step. Yields Progress; returns the events of every step, the largest difference
+    from plain decoding (`error`), what rounding allows (`bound`), how many arrays changed address (`moved`).
     """
     _, _, fields = LAYOUTS[p.record]
     true, wrong = (draw_tokens(len(accepted) * p.window, p, rng) for _ in range(2))
@@ -148,9 +151,10 @@ def turn(p, accepted: list, rng):
         error = max(error, float(np.abs(ring.state - state).max()))
         scale = max(scale, float(np.abs(state).max()))
         done += count
-        moved, places = moved + sum(a != b for a, b in zip(places, addresses(ring))), addresses(ring)
+        before, places = places, addresses(ring)
+        moved += sum(a != b for a, b in zip(before, places))
         events.append(event | _after(ring))
-    # A record in bf16 is off by 2^-9 of itself, a gate by up to 5 times that; what decays does not add up for long.
+    # A record in bf16 is off by 2^-9 of itself, a gate by up to 5 times that; decay stops it adding up.
     bound = (2.0**-5 if "bf16" in fields.values() else 2.0**-17) * scale
     return {"events": events, "error": error, "bound": bound, "moved": moved, "slots": ring.slots}
 
@@ -162,18 +166,20 @@ def addresses(store) -> list:
 
 
 def draw_tokens(count: int, p, rng) -> KDATokens:
-    """Random tokens of the small head: float32, keys normalised, gates of K3's form, most of which remember some 20 tokens."""
+    """Random tokens of the small head: float32, keys normalised; most gates remember some 20 tokens."""
     q, k = (l2norm(rng.standard_normal((count, 1, DK), np.float32)) for _ in range(2))
     gates = 1 if p.record == "gdn" else DK
     z = rng.standard_normal((count, 1, gates), np.float32) - np.float32(4.5)
     g = gate_lower_bound(np.broadcast_to(z, (count, 1, DK)), np.zeros(1, np.float32), p.lower_bound)
     v = rng.standard_normal((count, 1, DV), np.float32)
-    return KDATokens(q, k, v, g, rng.random((count, 1), np.float32), rng.standard_normal((count, CONV), np.float32))
+    beta, conv = rng.random((count, 1), np.float32), rng.standard_normal((count, CONV), np.float32)
+    return KDATokens(q, k, v, g, beta, conv)
 
 
 def _event(ring: LabRing, done: int, count: int) -> dict:
     """The cursors before a step that will keep `count` tokens; `done` tokens were kept before it."""
-    return {"base": ring.base, "write": ring.write_pos, "flush": ring.flushing, "done": done, "accepted": count} | _after(ring)
+    before = {"base": ring.base, "write": ring.write_pos, "flush": ring.flushing}
+    return before | {"done": done, "accepted": count} | _after(ring)
 
 
 def _after(ring: LabRing) -> dict:
@@ -197,66 +203,80 @@ def long_run(p, accepted: list) -> tuple:
 def _metrics(p, record: int, cycle, moved: int) -> list:
     baseline = snapshot_bytes(STATE_BYTES, p.window)
     moved_bytes = ring_bytes(STATE_BYTES, record, p.window, cycle)
-    best = best_length(STATE_BYTES, record)
+    best, approximation = best_length(STATE_BYTES, record), best_length_approximation(STATE_BYTES, record)
     return [
-        Metric("flush_share", Text("steps that write the state"), float(cycle.flush_share), "share", kind="float", scale=1.0),
-        Metric("bytes_per_step", Text("moved per step and head"), float(moved_bytes), "kB", kind="float", scale=1.0),
+        _real("flush_share", Text("steps that write the state"), cycle.flush_share, "share"),
+        _real("bytes_per_step", Text("moved per step and head"), moved_bytes, "kB"),
         Metric("baseline_bytes_per_step", Text("with a state per position"), baseline, "kB"),
-        Metric("times_fewer", Text("fewer bytes than with snapshots"), float(baseline / moved_bytes), "×", kind="float",
-               scale=1.0),
-        Metric("rebuilt_records", Text("records folded again per step, on average"), float(cycle.mean_write_pos), kind="float",
-               scale=1.0),
+        _real("times_fewer", Text("fewer bytes than with snapshots"), baseline / moved_bytes, "×"),
+        _real("rebuilt_records", Text("records folded again per step, on average"), cycle.mean_write_pos, ""),
         Metric("best_length", Text("best buffer for plain decoding, in tokens; √(2S/r) = {approximation}",
-                                   approximation=number(best_length_approximation(STATE_BYTES, record))), best),
-        Metric("best_speedup", Text("bound on its speed-up"), float(2 * STATE_BYTES / standard_bytes(STATE_BYTES, record, best)),
-               "×", kind="float", scale=1.0),
+                                   approximation=number(approximation)), best),
+        _real("best_speedup", Text("bound on its speed-up"), standard_speedup(STATE_BYTES, record, best),
+              "×"),
         Metric("largest_stable_length", Text("longest buffer if keys were stored pre-decayed"),
                largest_stable_length(p.lower_bound)),
         Metric("allocations_after_start", Text("arrays reallocated after the start"), moved),
     ]
 
 
+def _real(key: str, label: Text, value, unit: str) -> Metric:
+    return Metric(key, label, float(value), unit, kind="float", scale=1.0)
+
+
 EXPERIMENT = Experiment(
     slug="replayssm-ring", tab=4, family="state",
     name=Text("ReplaySSM ring"),
     title=Text("ReplaySSM: a ring of inputs around one state"),
-    question=Text("Drafts may be rejected, and a recurrent state cannot be rolled back. If only the inputs of the last tokens "
-                  "are kept, in a ring that never grows, how often must the state itself be written?"),
+    question=Text("Drafts may be rejected, and a recurrent state cannot be rolled back. If only the inputs "
+                  "of the last tokens are kept, in a ring that never grows, how often must the state itself "
+                  "be written?"),
     params=(
-        Param("window", Text("Window T"), "int", 4, 1, 12, 1, help=Text("One certain token and the drafts after it.")),
+        Param("window", Text("Window T"), "int", 4, 1, 12, 1,
+              help=Text("One certain token and the drafts after it.")),
         Param("buffer", Text("Buffer B"), "int", 16, 1, 32, 1,
               help=Text("Capacity is L = B + T records; the arrays have the next power of two slots.")),
         Param("accepted", Text("Accepted per step, on average"), "float", 2.5, 1, 12, 0.5,
               help=Text("With the certain token; a step accepts one of the two whole numbers around it.")),
         Param("record", Text("What a record keeps"), "choice", "replay",
               choices=tuple((name, title) for name, (title, _, _) in LAYOUTS.items())),
-        Param("branching", Text("Branches of a draft tree"), "int", 2, 1, 4, 1, help=Text("For the chart of storage only.")),
+        Param("branching", Text("Branches of a draft tree"), "int", 2, 1, 4, 1,
+              help=Text("For the chart of storage only.")),
         Param("lower_bound", Text("Lower bound of the gate"), "float", -5.0, -10.0, -0.5, 0.5,
               help=Text("K3: −5. It limits the buffer only where keys are stored pre-decayed.")),
         Param("flush_late", Text("Flush one window late"), "bool", False, breaker=True,
               help=Text("Waits until the next window itself no longer fits.")),
     ),
     presets=(
-        Preset("window-4", Text("window 4"), Text("K3 with 3 drafts, 2.5 tokens accepted: 18.13 % of the steps flush, "
-               "89.82 kB instead of 327.7 kB.")),
-        Preset("window-8", Text("window 8"), Text("K3 with 7 drafts, 2.5 tokens accepted: 25.40 % of the steps flush, "
-               "96.67 kB instead of 589.8 kB."), {"window": 8}),
-        Preset("all-accepted", Text("all accepted"), Text("Every draft is right: the ring fills in two steps, every second "
-               "step flushes, 118.8 kB per step."), {"window": 8, "accepted": 8}),
-        Preset("none-accepted", Text("no draft accepted"), Text("Only the certain token stays. The write cursor creeps, and "
-               "the same slots are written again and again."), {"window": 8, "accepted": 1}),
-        Preset("gdn", Text("a scalar gate (GDN)"), Text("A record of 388 B: keeping more of them pays, the best buffer "
-               "is 18 tokens instead of 11."), {"record": "gdn"}),
-        Preset("late", Text("flush late"), Text("Up to 23 records where 20 may be. Nothing is damaged, only because the ring "
-               "has 32 slots; and it looks cheaper."), {"flush_late": True}, breaks=("fits",)),
-        Preset("late-tight", Text("flush late, no slack"), Text("B = 12: 16 records in 16 slots. Now drafts overwrite records "
-               "that no flush has saved, and the state is wrong."), {"buffer": 12, "flush_late": True},
-               breaks=("fits", "state_restored")),
+        Preset("window-4", Text("window 4"),
+               Text("K3 with 3 drafts, 2.5 tokens accepted: 18.13 % of the steps flush, 89.82 kB instead of "
+                    "327.7 kB.")),
+        Preset("window-8", Text("window 8"),
+               Text("K3 with 7 drafts, 2.5 tokens accepted: 25.40 % of the steps flush, 96.67 kB instead of "
+                    "589.8 kB."), {"window": 8}),
+        Preset("all-accepted", Text("all accepted"),
+               Text("Every draft is right: the ring fills in two steps, every second step flushes, 118.8 kB "
+                    "per step."), {"window": 8, "accepted": 8}),
+        Preset("none-accepted", Text("no draft accepted"),
+               Text("Only the certain token stays. The write cursor creeps, and the same slots are written "
+                    "again and again."), {"window": 8, "accepted": 1}),
+        Preset("gdn", Text("a scalar gate (GDN)"),
+               Text("A record of 388 B: keeping more of them pays, the best buffer is 18 tokens instead of "
+                    "11."),
+               {"record": "gdn"}),
+        Preset("late", Text("flush late"),
+               Text("Up to 23 records where 20 may be. Nothing is damaged, only because the ring has 32 "
+                    "slots; and it looks cheaper."), {"flush_late": True}, breaks=("fits",)),
+        Preset("late-tight", Text("flush late, no slack"),
+               Text("B = 12: 16 records in 16 slots. Now drafts overwrite records that no flush has saved, "
+                    "and the state is wrong."),
+               {"buffer": 12, "flush_late": True}, breaks=("fits", "state_restored")),
     ),
-    prediction=Prediction(Text("A window of 4 tokens, a buffer of 16, 2.5 tokens accepted per step. How often must the state "
-                               "be written?"),
-                          (Text("every step"), Text("every second or third step"), Text("every fifth or sixth step"),
-                           Text("hardly ever"))),
+    prediction=Prediction(
+        Text("A window of 4 tokens, a buffer of 16, 2.5 tokens accepted per step. How often must the state "
+             "be written?"),
+        (Text("every step"), Text("every second or third step"), Text("every fifth or sixth step"),
+         Text("hardly ever"))),
     function=run,
     draw={"ring": view.draw_ring},
     code=(RingStore.must_flush, RingStore.keep, fold, ring_cycle, turn),

@@ -1,4 +1,4 @@
-"""What the ring of the tab `replayssm-ring` costs: laws of acceptance, tables, charts. Bytes are per head of 128 x 128."""
+"""What the ring of `replayssm-ring` costs: laws of acceptance, tables, charts. Bytes are per 128 x 128 head."""
 
 from fractions import Fraction
 from math import comb, inf
@@ -23,14 +23,16 @@ from k3core.replayssm import (
 )
 from k3core.sizing import record_bytes, recurrent_state_bytes
 
-WINDOWS = range(1, 13)
+WINDOWS = (1, 2, 3, 4, 6, 8, 10, 12)
 LENGTHS = range(1, 49)
 DEPTHS = range(1, 9)
 BUFFERS = (8, 16, 32)
-STABILITY_LENGTHS = (4, 8, 12, 16, 17, 18, 19, 24, 32)
+STABILITY_LENGTHS = (4, 8, 16, 17, 18, 19, 32)
 LARGEST = {"fp16": 65504.0, "fp32": 3.4028234663852886e38}
 TP = 8
 KB_AXIS = {"labelExpr": "format(datum.value / 1000, ',~r') + ' kB'", "title": None, "tickCount": 6}
+WHOLE = {"tickMinStep": 1}
+WINDOW_AXIS = charts.quantitative("window", Text("window T"), axis=WHOLE)
 _SOLID, _DASHED, _DOTTED = [1, 0], [6, 4], [2, 3]
 
 
@@ -66,7 +68,7 @@ def mean_of(accepted: float) -> Fraction:
 
 
 def flush_buffer(p) -> int:
-    """The buffer whose rule runs: flushing one window late is the rule of a buffer that is one window larger."""
+    """The buffer whose rule runs: flushing one window late is the rule of a buffer one window larger."""
     return p.buffer + (p.window if p.flush_late else 0)
 
 
@@ -126,7 +128,8 @@ def storage_table(p, state: int, record: int) -> Table:
     for shape, branching in (("chain", 1), ("tree", p.branching)):
         for depth in DEPTHS:
             tokens = draft_tokens(depth, branching)
-            rows += [(depth, f"snapshot-{shape}", tokens * state), (depth, f"record-{shape}", tokens * record)]
+            rows += [(depth, f"snapshot-{shape}", tokens * state),
+                     (depth, f"record-{shape}", tokens * record)]
     return Table((Column("depth", Text("draft length")), Column("design", Text("design")),
                   Column("bytes", Text("bytes per head"), unit="B")), rows)
 
@@ -137,8 +140,10 @@ def laws_table(p, state: int, record: int) -> Table:
     for name, law in LAWS:
         cycle = ring_cycle(flush_buffer(p), p.window, law(mean_of(p.accepted), p.window))
         moved = ring_bytes(state, record, p.window, cycle)
-        rows.append((name, float(cycle.flush_share), float(moved), float(snapshot_bytes(state, p.window) / moved)))
-    return Table((Column("law", Text("a step accepts")), Column("flush", Text("steps that flush"), "float", "share", scale=1.0),
+        times = snapshot_bytes(state, p.window) / moved
+        rows.append((name, float(cycle.flush_share), float(moved), float(times)))
+    return Table((Column("law", Text("a step accepts")),
+                  Column("flush", Text("steps that flush"), "float", "share", scale=1.0),
                   Column("bytes", Text("moved per step"), "float", "kB", scale=1.0),
                   Column("times", Text("fewer than snapshots"), "float", "×", scale=1.0)),
                  rows, Text("The same mean, other laws"))
@@ -149,13 +154,14 @@ def model_scale_table(p, slots: int, fields: dict) -> Table:
     layers = [layer for layer in load("kimi-k3").recurrent if layer.kind == "kda"]
     states = [sum(recurrent_state_bytes(layer, tp) for layer in layers) for tp in (1, TP)]
     records = [sum(record_bytes(layer, fields, tp) for layer in layers) for tp in (1, TP)]
-    rows = [(Text("{count} states, one per position", count=p.window), *(p.window * size for size in states)),
-            (Text("{count} records, the window alone", count=p.window), *(p.window * size for size in records)),
-            (Text("{count} records, the whole ring", count=slots), *(slots * size for size in records)),
+    rows = [(Text("{count} states, one per position", count=p.window), *(p.window * n for n in states)),
+            (Text("{count} records, the window alone", count=p.window), *(p.window * n for n in records)),
+            (Text("{count} records, the whole ring", count=slots), *(slots * n for n in records)),
             (Text("the state itself, kept by every design"), *states)]
-    return Table((Column("kept", Text("kept for rolling back")), Column("sequence", Text("per sequence"), unit="B"),
-                  Column("rank", Text("per rank at TP{tp}", tp=TP), unit="B")),
-                 rows, Text("Kimi K3: {layers} layers of {heads} heads", layers=len(layers), heads=layers[0].heads))
+    title = Text("Kimi K3: {layers} layers of {heads} heads", layers=len(layers), heads=layers[0].heads)
+    return Table((Column("kept", Text("kept for rolling back")),
+                  Column("sequence", Text("per sequence"), unit="B"),
+                  Column("rank", Text("per rank at TP{tp}", tp=TP), unit="B")), rows, title)
 
 
 # --- keys stored pre-decayed ---
@@ -168,20 +174,23 @@ def stability_table(lower_bound: float) -> Table:
     for length in STABILITY_LENGTHS:
         exponent = (length - 1) * -lower_bound
         factor = np.exp(np.float64(exponent))
+        folds = predecayed_error(length, lower_bound) < 1e-3
         rows.append((length, exponent, Text("e^{x} = {factor}", x=number(exponent), factor=f"{factor:.1e}"),
                      Text("yes") if length <= longest else Text("no"),
                      Text("yes") if factor <= LARGEST["fp16"] else Text("no"),
-                     Text("equal within rounding") if predecayed_error(length, lower_bound) < 1e-3 else Text("not finite")))
-    return Table((Column("length", Text("buffer length L")), Column("exponent", Text("(L−1)·|g|"), "float", scale=1.0),
+                     Text("equal within rounding") if folds else Text("not finite")))
+    return Table((Column("length", Text("buffer length L")),
+                  Column("exponent", Text("(L−1)·|g|"), "float", scale=1.0),
                   Column("factor", Text("largest factor on a key")), Column("stable", Text("at most 80")),
                   Column("fp16", Text("fits fp16")), Column("outcome", Text("folded here in fp32"))),
                  rows, Text("Keys stored pre-decayed: how long a buffer they bear"))
 
 
 def predecayed_error(length: int, lower_bound: float) -> float:
-    """Largest difference between the plain fold and one whose keys are stored as k exp(-G), in float32; inf if not finite.
+    """Largest difference between the plain fold and one whose keys are stored as k exp(-G), in float32.
 
-    G is the log decay since the first record, so a step may use one matrix product and no decay per pair (sglang #37739).
+    G is the log decay since the first record, so a step may use one matrix product and no decay per pair
+    (sglang #37739). inf where the factor does not fit.
     """
     rng = np.random.default_rng(length)
     k = l2norm(rng.standard_normal((length, 1, 8), np.float32))
@@ -192,7 +201,8 @@ def predecayed_error(length: int, lower_bound: float) -> float:
     if -G.min() > exponent:  # the factor itself would overflow; said here, as the browser gives no warning
         return inf
     stored = k * np.exp(-G)
-    folded = np.exp(G[-1])[:, :, None] * (state * np.exp(g[0])[:, :, None] + np.einsum("nhk,nhv->hkv", stored, u))
+    written = np.einsum("nhk,nhv->hkv", stored, u)
+    folded = np.exp(G[-1])[:, :, None] * (state * np.exp(g[0])[:, :, None] + written)
     return float(np.abs(folded - fold(state, k, u, g)).max())
 
 
@@ -210,15 +220,15 @@ def window_figure(p, table: Table) -> Figure:
     ends = {row[1]: row for row in table.rows}
     at = WINDOWS[-1]
     labels = [(at, ends["snapshot"][2], Text("a state per position"), "snapshot"),
-              (at, ends["record"][2], Text("ring"), "record"), (at, ends["plain"][2], Text("no drafts"), "state")]
+              (at, ends["record"][2], Text("ring"), "record"),
+              (at, ends["plain"][2], Text("no drafts"), "state")]
     styles = {"snapshot": ("snapshot", _DASHED), "record": ("record", _SOLID), "plain": ("state", _DOTTED)}
     return Figure(
         "window", "window", Text("Bytes per accepted token, by window"),
-        Text("With a of T tokens accepted, snapshots cost more than decoding without drafts as soon as T > 2a − 1. The ring "
-             "stays below it at every window."),
-        {"layer": [charts.line_layer(charts.quantitative("window", Text("window T"), axis={"tickMinStep": 1}),
-                                     charts.quantitative("bytes", None, axis=KB_AXIS), charts.series("design", styles),
-                                     ["window", "bytes"]),
+        Text("With a of T tokens accepted, snapshots cost more than decoding without drafts as soon as T > "
+             "2a − 1. The ring stays below it at every window."),
+        {"layer": [charts.line_layer(WINDOW_AXIS, charts.quantitative("bytes", None, axis=KB_AXIS),
+                                     charts.series("design", styles), ["window", "bytes"]),
                    charts.label_layer("window", "bytes", labels), charts.rule_layer(p.window)]})
 
 
@@ -226,17 +236,16 @@ def rebuild_figure(p, table: Table) -> Figure:
     """The price of not writing: records to fold again."""
     labels, styles = [], {}
     for buffer, dash in zip(BUFFERS, (_DOTTED, _DASHED, _SOLID)):
-        first = next(row for row in table.rows if row[1] == str(buffer))
-        labels.append((first[0] + 2, first[2], Text("B = {n}", n=buffer), "record"))
+        highest = max(row[2] for row in table.rows if row[1] == str(buffer) and row[0] <= 3)
+        labels.append((3, highest + 0.5, Text("B = {n}", n=buffer), "record"))
         styles[str(buffer)] = ("record", dash)
     return Figure(
         "rebuild", "rebuild", Text("Records folded again in every step"),
-        Text("The cost of rebuilding: how many records stand, on average, between the written state and the present. The "
-             "flush rule keeps two windows free, so a long window leaves less room for history; a larger buffer writes "
-             "less often and folds more."),
-        {"layer": [charts.line_layer(charts.quantitative("window", Text("window T"), axis={"tickMinStep": 1}),
-                                     charts.quantitative("records", None), charts.series("buffer", styles),
-                                     ["window", "buffer", "records"]),
+        Text("The cost of rebuilding: how many records stand, on average, between the written state and the "
+             "present. The flush rule keeps two windows free, so a long window leaves less room for "
+             "history; a larger buffer writes less often and folds more."),
+        {"layer": [charts.line_layer(WINDOW_AXIS, charts.quantitative("records", None),
+                                     charts.series("buffer", styles), ["window", "buffer", "records"]),
                    charts.label_layer("window", "records", labels), charts.rule_layer(p.window)]})
 
 
@@ -252,24 +261,27 @@ def length_figure(state: int, record: int, table: Table) -> Figure:
               (LENGTHS[-1], table.rows[-1][2], Text("state read and written"), "state")]
     return Figure(
         "length", "length", Text("Plain decoding: bytes per token, by buffer"),
-        Text("Without drafts the same buffer saves writes too. The line marks the best length, {best}.", best=best),
+        Text("Without drafts the same buffer saves writes too. The line marks the best length, {best}.",
+             best=best),
         {"layer": [line, plain, charts.label_layer("length", "bytes", labels), charts.rule_layer(best)]})
 
 
 def storage_figure(p, table: Table) -> Figure:
     """What grows exponentially is the tree, in both designs; what a chain needs is linear, in both."""
-    ends = {row[1]: row for row in table.rows if row[0] == DEPTHS[-1]}
+    at = {"snapshot-chain": 3}  # at the end, where the other names are, it meets the tree of inputs
+    heights = {(row[0], row[1]): row[2] for row in table.rows}
     names = {"snapshot-chain": Text("states, chain"), "record-chain": Text("inputs, chain")}
     if p.branching > 1:
         names |= {"snapshot-tree": Text("states, tree"), "record-tree": Text("inputs, tree")}
-    labels = [(DEPTHS[-1], ends[design][2], words, design.split("-")[0]) for design, words in names.items()]
+    places = [(at.get(design, DEPTHS[-1]), design, words) for design, words in names.items()]
+    labels = [(depth, heights[depth, design], words, design.split("-")[0]) for depth, design, words in places]
     styles = {"snapshot-chain": ("snapshot", _SOLID), "snapshot-tree": ("snapshot", _DASHED),
               "record-chain": ("record", _SOLID), "record-tree": ("record", _DASHED)}
     return Figure(
         "storage", "storage", Text("Storage by draft length"),
-        Text("On this logarithmic axis a straight rise is exponential. Only trees do that, as states and as inputs alike; "
-             "between the two lies a constant factor."),
-        {"layer": [charts.line_layer(charts.quantitative("depth", Text("draft length")),
+        Text("On this logarithmic axis a straight rise is exponential. Only trees do that, as states and as "
+             "inputs alike; between the two lies a constant factor."),
+        {"layer": [charts.line_layer(charts.quantitative("depth", Text("draft length"), axis=WHOLE),
                                      charts.quantitative("bytes", None, log=True, axis=charts.BYTES_AXIS),
                                      charts.series("design", styles), ["depth", "bytes"]),
                    charts.label_layer("depth", "bytes", labels)]})

@@ -1,4 +1,4 @@
-"""What the tab `replayssm-ring` draws: the ring turning, the rule that decides about a flush, the bytes of a step."""
+"""What the tab `replayssm-ring` draws: the ring turning, the rule of the flush, the bytes of a step."""
 
 from math import cos, pi, sin
 
@@ -17,8 +17,10 @@ def events(p, state: int, record: int, cycle, turned: dict) -> dict:
     heats = [value for event in turned["events"] for row in event["heat"] for value in row]
     return {"steps": turned["events"], "slots": turned["slots"], "window": p.window, "buffer": p.buffer,
             "capacity": p.buffer + p.window, "state": state, "record": record, "late": p.flush_late,
-            "widest": max(state * (1 + p.window), *(max(2 * state * event["accepted"], state * (1 + event["flush"])
-                          + record * (event["write"] + p.window)) for event in turned["events"])),
+            "widest": max(state * (1 + p.window),
+                          *(2 * state * event["accepted"] for event in turned["events"]),
+                          *(state * (1 + event["flush"]) + record * (event["write"] + p.window)
+                            for event in turned["events"])),
             "long_run": float(state * (1 + cycle.flush_share) + record * (cycle.mean_write_pos + p.window)),
             "hottest": max(heats) or 1.0}
 
@@ -31,40 +33,40 @@ def poster(steps: list) -> int:
 
 def captions(p, steps: list) -> list:
     """What just happened, one frame each: the start, then every step."""
-    start = Text("Before the first step. The prefill has left its state in S₀; the ring is empty, and both cursors stand "
-                 "at the same slot.")
+    start = Text("Before the first step. The prefill has left its state in S₀; the ring is empty, and both "
+                 "cursors stand at the same slot.")
     return [start, *(_caption(p, number, event) for number, event in enumerate(steps) if number)]
 
 
 def _caption(p, number: int, event: dict) -> Text:
     if event["flush"]:
-        did = Text("Step {n} flushes: the history of {w} is folded into S₀, S₀ is written, and the base moves past it.",
-                   n=number, w=event["write"])
+        did = Text("Step {n} flushes: the history of {w} is folded into S₀, S₀ is written, and the base "
+                   "moves past it.", n=number, w=event["write"])
     else:
-        did = Text("Step {n} reads S₀ and folds a history of {w} on the fly; S₀ is not written.", n=number, w=event["write"])
+        did = Text("Step {n} reads S₀ and folds a history of {w} on the fly; S₀ is not written.", n=number,
+                   w=event["write"])
     if event["accepted"] == p.window:
         kept = Text("The whole window of {window} is accepted.", window=p.window)
     else:
-        kept = Text("{a} of {window} tokens are accepted; what lies behind the write cursor will be overwritten.",
-                    a=event["accepted"], window=p.window)
+        kept = Text("{a} of {window} tokens are accepted; what lies behind the write cursor will be "
+                    "overwritten.", a=event["accepted"], window=p.window)
     return Text("{did} {kept} {rule}", did=did, kept=kept, rule=rule(p.window, p.buffer, p.flush_late, event))
 
 
 def rule(window: int, buffer: int, late: bool, event: dict) -> Text:
     """The comparison that decides whether the next step flushes, with its numbers."""
-    w, capacity = event["next_write"], buffer + window
+    args = {"w": event["next_write"], "window": window, "capacity": buffer + window}
     if late and event["next_flush"]:
-        return Text("Late rule: {w} + {window} > {capacity}, so the next step flushes.", w=w, window=window, capacity=capacity)
+        return Text("Late rule: {w} + {window} > {capacity}, so the next step flushes.", **args)
     if late:
-        return Text("Late rule: {w} + {window} ≤ {capacity}, so the next step does not flush.", w=w, window=window,
-                    capacity=capacity)
+        return Text("Late rule: {w} + {window} ≤ {capacity}, so the next step does not flush.", **args)
     if event["next_flush"]:
-        return Text("{w} + 2 × {window} > {capacity}, so the next step must flush.", w=w, window=window, capacity=capacity)
-    return Text("{w} + 2 × {window} ≤ {capacity}, so the next step need not flush.", w=w, window=window, capacity=capacity)
+        return Text("{w} + 2 × {window} > {capacity}, so the next step must flush.", **args)
+    return Text("{w} + 2 × {window} ≤ {capacity}, so the next step need not flush.", **args)
 
 
 def draw_ring(result: Result, scene: Scene, frame: int, lang: str, narrow: bool) -> Picture:
-    """The ring with the state in its middle; beside it (below it on a phone) the flush rule and the bytes of the step."""
+    """The ring with the state in its middle; beside it, or below it, the flush rule and the bytes."""
     log, event = scene.events, scene.events["steps"][frame]
     if narrow:
         width, height, centre, outer, inner = 340, 692, (170, 170), 164, 120
@@ -81,7 +83,8 @@ def draw_ring(result: Result, scene: Scene, frame: int, lang: str, narrow: bool)
         *_rule(log, event, left, rule_top, width - left, lang),
         *_bars(log, frame, left, bars_top, width - left, lang),
     ]
-    return Picture(d.svg(width, height, children, scene.captions[frame].render(lang)), _legend(event, style, frame))
+    picture = d.svg(width, height, children, scene.captions[frame].render(lang))
+    return Picture(picture, _legend(event, style, frame))
 
 
 # --- the ring ---
@@ -115,7 +118,8 @@ def _slots(log: dict, event: dict, style: dict, centre: tuple, outer: float, inn
     for slot, (kind, token) in style.items():
         words = f"{token}" if token is not None else ""
         mark = None if token is None else f"token:{token}"
-        parts.append(d.path(sector(centre, inner, outer, slot / slots, (slot + 1) / slots), kind, mark, words))
+        shape = sector(centre, inner, outer, slot / slots, (slot + 1) / slots)
+        parts.append(d.path(shape, kind, mark, words))
         if token is not None and slots <= NUMBERED_SLOTS:
             x, y = at(centre, middle, (slot + 0.5) / slots)
             ink = "on-record" if kind in ("accepted", "miss") else ""
@@ -136,11 +140,13 @@ def _state(log: dict, event: dict, frame: int, centre: tuple, cell: float, lang:
     """S₀ as a heat map of |S|; it changes with a flush only, and then it is framed."""
     rows, columns = len(event["heat"]), len(event["heat"][0])
     x, y = centre[0] - columns * cell / 2, centre[1] - rows * cell / 2 - 14
-    parts = [d.rect(x - 3, y - 3, columns * cell + 6, rows * cell + 6, "heat-frame written" if event["flush"] and frame
-                    else "heat-frame", "state:checkpoint")]
+    style = "heat-frame written" if event["flush"] and frame else "heat-frame"
+    parts = [d.rect(x - 3, y - 3, columns * cell + 6, rows * cell + 6, style, "state:checkpoint")]
     for i, row in enumerate(event["heat"]):
-        parts += [d.rect(x + j * cell, y + i * cell, cell - 0.8, cell - 0.8, "state",
-                         opacity=round(0.08 + 0.92 * value / log["hottest"], 3)) for j, value in enumerate(row)]
+        for j, value in enumerate(row):
+            strength = round(0.08 + 0.92 * value / log["hottest"], 3)
+            place = (x + j * cell, y + i * cell, cell - 0.8, cell - 0.8)
+            parts.append(d.rect(*place, "state", opacity=strength))
     below = y + rows * cell + 20
     size = Text("S₀, {bytes} per head", bytes=binary_bytes(log["state"])).render(lang)
     return [*parts, d.text(centre[0], below, size, "label strong state-ink", "middle"),
@@ -158,7 +164,7 @@ def _cursors(log: dict, event: dict, centre: tuple, inner: float, lang: str) -> 
     """Base and write cursor after the step, inside the ring; the arc between them is the history."""
     slots = log["slots"]
     base, write = event["next_base"] / slots, (event["next_base"] + event["next_write"]) / slots
-    marks = [(base, Text("base"))] if event["next_write"] == 0 else [(base, Text("base")), (write, Text("write"))]
+    marks = [(base, Text("base")), (write, Text("write"))][: 1 + (event["next_write"] > 0)]
     parts = []
     for turn, words in marks:
         tip, spread = at(centre, inner - 2, turn), 0.011
@@ -183,7 +189,8 @@ def sector(centre: tuple, inner: float, outer: float, begin: float, end: float) 
     corners = [at(centre, outer, begin + far), at(centre, outer, end - far), at(centre, inner, end - near),
                at(centre, inner, begin + near)]
     a, b, c, e = (",".join(d.number(value) for value in corner) for corner in corners)
-    return f"M{a}A{d.number(outer)},{d.number(outer)} 0 0 1 {b}L{c}A{d.number(inner)},{d.number(inner)} 0 0 0 {e}Z"
+    out, back = (f"A{d.number(radius)},{d.number(radius)} 0 0" for radius in (outer, inner))
+    return f"M{a}{out} 1 {b}L{c}{back} 0 {e}Z"
 
 
 def arc(centre: tuple, radius: float, begin: float, end: float) -> str:
@@ -196,7 +203,7 @@ def arc(centre: tuple, radius: float, begin: float, end: float) -> str:
 
 
 def _rule(log: dict, event: dict, left: float, top: float, width: float, lang: str) -> list:
-    """The history as a bar, the next window and the one after it; what passes the capacity L forces a flush."""
+    """The history as a bar, the next window and the one after it; what passes L forces a flush."""
     w, window, capacity = event["next_write"], log["window"], log["capacity"]
     windows = 1 if log["late"] else 2
     cell, tall = width / (capacity + window), 24
@@ -213,7 +220,8 @@ def _rule(log: dict, event: dict, left: float, top: float, width: float, lang: s
     limit = left + capacity * cell
     parts += [d.line(limit, top - 3, limit, top + tall + 12, "arrow"),
               d.text(limit - 14, top + tall + 20, f"L = {capacity}", "label strong", "end"),
-              d.handle(limit, top + tall + 16, "buffer", None, cell, cell, Text("drag to set the buffer").render(lang)),
+              d.handle(limit, top + tall + 16, "buffer", None, cell, cell,
+                       Text("drag to set the buffer").render(lang)),
               d.handle(left + (w + window) * cell, top + tall / 2, "window", None, cell, cell,
                        Text("drag to set the window").render(lang))]
     verdict = rule(window, log["buffer"], log["late"], event).render(lang)
@@ -229,7 +237,7 @@ def _wrapped(left: float, top: float, words: str, width: float) -> list:
 
 
 def step_bytes(log: dict, step: int) -> tuple:
-    """Bytes of one step: (ring's state reads and writes, ring's records, snapshots, plain decoding of the same tokens)."""
+    """Bytes of one step: (state of the ring, its records, state per position, same tokens without drafts)."""
     event = log["steps"][step]
     state = log["state"] * (1 + event["flush"])
     records = log["record"] * (event["write"] + log["window"])
@@ -263,7 +271,9 @@ def _bars(log: dict, frame: int, left: float, top: float, width: float, lang: st
     total = sum(sum(step_bytes(log, step)[:2]) for step in range(1, frame + 1))
     lines = (Text("ring so far: {mean} per step", mean=decimal_bytes(total / frame)),
              Text("in the long run: {mean} per step", mean=decimal_bytes(log["long_run"])))
-    return parts + [d.text(left, y + 3 + 17 * i, words.render(lang), "label small") for i, words in enumerate(lines)]
+    for i, words in enumerate(lines):
+        parts.append(d.text(left, y + 3 + 17 * i, words.render(lang), "label small"))
+    return parts
 
 
 def _legend(event: dict, style: dict, frame: int) -> list:
