@@ -9,6 +9,7 @@ TABS = {
     "byte-cost": "byte_cost",
     "replayssm-ring": "replayssm_ring",
     "consistent-hashing": "consistent_hashing",
+    "minimal-disruption": "minimal_disruption",
 }
 
 # Pages of their own beside the tabs: the same contract, made for the reader's own model or trace.

@@ -1,0 +1,253 @@
+"""Tab `minimal-disruption`: which sessions move when clusters join or die, and who prefills their prefixes again."""
+
+from math import lcm, sqrt
+
+import numpy as np
+
+from k3core.fleet.affinity import disruption, fail_over
+from k3core.fleet.balance import ring_cv
+from k3core.fleet.hashing import Jump, Maglev, Modulo, Rendezvous, Ring
+from k3core.fleet.latency import PRICES, prefill_time
+from k3core.lab import minimal_disruption_view as view
+from k3core.lab.contract import Check, Column, Experiment, Metric, Prediction, Preset, Progress, Result, Scene, Table
+from k3core.lab.display import number, percent
+from k3core.lab.fleet_nodes import LETTERS, hashed_names, parse_nodes, session_keys
+from k3core.lab.params import Param
+from k3core.lab.text import Text
+
+SCHEMES = {"ring": Text("ring"), "rendezvous": Text("rendezvous (HRW)"), "maglev": Text("Maglev"),
+           "jump": Text("jump"), "modulo": Text("modulo")}
+SHARES = (0.01, 0.09, 0.5, 0.91)  # the options of the prediction
+CHART_POINTS = (1, 4, 16, 64, 128)
+CHART_SESSIONS = 2000
+
+
+def run(p, seed: int):
+    """Place sessions before and after the change with every scheme, and compare the two."""
+    before, after = parse_nodes("before", p.before), parse_nodes("after", p.after)
+    gone = [letter for letter in before if letter not in after]
+    keys = session_keys(p.sessions, seed)
+    tokens = np.random.default_rng(seed).integers(p.prefix // 2, p.prefix + p.prefix // 2, p.sessions, dtype=np.int64)
+    placed, changes = {}, {}
+    for name in SCHEMES:
+        placed[name] = places(p, name, before, after, keys, seed)
+        old, new = placed[name]
+        changes[name] = disruption((list(before), old), (list(after), new), tokens)
+        yield Progress(len(changes), len(SCHEMES) + 1)
+    change, (old, new) = changes[p.scheme], placed[p.scheme]
+    orphans = orphan_share(before, after, old, new, tokens)
+    growth, spread = growth_table(p, keys, seed), spread_table(p, keys, before, seed)
+    yield Progress(len(SCHEMES) + 1, len(SCHEMES) + 1)
+
+    fair = 3 / len(after)
+    most = most_moved(p, before, after)
+    needless = int(change.needless.sum())
+    log = view.events(p, before, after, old, new, tokens, change, changes)
+    modulo = modulo_moves(before, after)
+    return Result(
+        metrics=_metrics(p, change, tokens),
+        checks=[
+            Check("no_needless_moves", Text("{scheme}: no session moves between clusters that stay",
+                                            scheme=SCHEMES[p.scheme]), needless == 0, needless, 0),
+            Check("near_ideal", Text("{scheme}: only the share of clusters that came or went moves, up to chance",
+                                     scheme=SCHEMES[p.scheme]), change.moved_fraction <= most,
+                  percent(change.moved_fraction, 3), Text("at most {bound}", bound=percent(most, 3))),
+            Check("spread", Text("no cluster takes over more than three fair shares of what a dead one leaves"),
+                  not gone or orphans <= fair, percent(orphans, 3), Text("at most {bound}", bound=percent(fair, 3))),
+        ],
+        tables={"schemes": schemes_table(changes, after), "clusters": clusters_table(before, after, old, new, change),
+                "growth": growth, "spread": spread},
+        figures=[view.growth_figure(growth, p), view.spread_figure(spread, p)],
+        scenes=[Scene("move", Text("Sessions and their clusters: remove one, add one"), log, view.captions(log, p),
+                      poster=view.FRAMES - 1)],
+        answer=min(range(len(SHARES)), key=lambda i: (abs(SHARES[i] - modulo), i)),
+        answer_text=Text("Modulo moves {modulo} of them; fair shares need {ideal}.", modulo=percent(modulo, 3),
+                         ideal=percent(change.ideal_fraction, 3)),
+    )
+
+
+def build(p, name: str, clusters: str, seed: int, vnodes: int | None = None):
+    """A scheme over these clusters, hashed by their own names or, by mistake, by their places in the list."""
+    letters = LETTERS[: len(clusters)] if p.by_place else clusters
+    names = hashed_names(letters, seed)
+    if name == "ring":
+        return Ring(names, vnodes=vnodes or p.vnodes)
+    if name == "maglev":
+        return Maglev(names, p.table)
+    return {"rendezvous": Rendezvous, "jump": Jump, "modulo": Modulo}[name](names)
+
+
+def places(p, name: str, before: str, after: str, keys: np.ndarray, seed: int) -> tuple:
+    """The cluster of every session before and after -> two int64 [K], indices into `before` and `after`.
+
+    "rebuild" hashes over the clusters that are left; the other ways keep dead clusters in the hash and send
+    only their sessions elsewhere.
+    """
+    old = build(p, name, before, seed).assign(keys)
+    if p.failover == "rebuild" or set(before) <= set(after):
+        return old, build(p, name, after, seed).assign(keys)
+    known = before + "".join(letter for letter in after if letter not in before)
+    scheme = build(p, name, known, seed)
+    down = [scheme.nodes[place] for place, letter in enumerate(known) if letter not in after]
+    landed = fail_over(scheme, keys, down, p.failover)
+    return old, np.array([after.find(letter) for letter in known], dtype=np.int64)[landed]
+
+
+def orphan_share(before: str, after: str, old: np.ndarray, new: np.ndarray, tokens: np.ndarray) -> float:
+    """Of the prefix tokens that dead clusters leave behind, the share that the busiest cluster takes over."""
+    dead = np.array([letter not in after for letter in before])[old]
+    taken = np.zeros(len(after), dtype=np.int64)
+    np.add.at(taken, new[dead], tokens[dead])
+    return int(taken.max()) / int(taken.sum()) if taken.sum() else 0.0
+
+
+def most_moved(p, before: str, after: str) -> float:
+    """The most that a minimal scheme moves: the share of the clusters that came or went among all, four standard
+    deviations of the draw of sessions, and on a ring four of the share that those clusters happen to own."""
+    known = set(before) | set(after)
+    share = 1 - len(set(before) & set(after)) / len(known)
+    drawn = sqrt(share * (1 - share) / p.sessions)
+    owned = share * ring_cv(len(known), p.vnodes) if p.scheme == "ring" else 0.0
+    return min(1.0, share + 4 * drawn + 4 * owned)
+
+
+def modulo_moves(before: str, after: str) -> float:
+    """The share of hash values h for which before[h mod n] is not after[h mod m]; n/(n+1) where m = n+1."""
+    period = lcm(len(before), len(after))
+    return sum(before[h % len(before)] != after[h % len(after)] for h in range(period)) / period
+
+
+def schemes_table(changes: dict, after: str) -> Table:
+    """The five schemes side by side."""
+    rows = []
+    for name, change in changes.items():
+        total = int(change.reprefill.sum())
+        busiest = after[int(change.reprefill.argmax())] if total else "–"
+        rows.append((f"scheme:{name}", SCHEMES[name], change.moved_fraction, change.ideal_fraction,
+                     change.moved_between_survivors, total, change.max_share, busiest))
+    return Table((Column("id", Text("id")), Column("scheme", Text("scheme")),
+                  Column("moved", Text("sessions moved"), "float", "share", scale=1.0),
+                  Column("ideal", Text("needed for fair shares"), "float", "share", scale=1.0),
+                  Column("needless", Text("between clusters that stay"), "float", "share", scale=1.0),
+                  Column("tokens", Text("tokens to prefill again")),
+                  Column("share", Text("on the busiest"), "float", "share", scale=1.0),
+                  Column("busiest", Text("busiest"))), rows, Text("Five schemes, the same change"))
+
+
+def clusters_table(before: str, after: str, old: np.ndarray, new: np.ndarray, change) -> Table:
+    """What each cluster loses, gains and has to prefill again."""
+    was, now = np.bincount(old, minlength=len(before)), np.bincount(new, minlength=len(after))
+    arrived = np.bincount(new[change.moved], minlength=len(after))
+    rows = []
+    for letter in before + "".join(other for other in after if other not in before):
+        had = int(was[before.index(letter)]) if letter in before else 0
+        place = after.find(letter)
+        has, came, tokens = (int(x[place]) if place >= 0 else 0 for x in (now, arrived, change.reprefill))
+        rows.append((f"node:{letter}", letter, had, had - (has - came), came, has, tokens))
+    return Table((Column("id", Text("id")), Column("cluster", Text("cluster")), Column("had", Text("sessions before")),
+                  Column("left", Text("left")), Column("came", Text("arrived")), Column("has", Text("sessions after")),
+                  Column("tokens", Text("tokens to prefill again"))), rows, Text("Cluster by cluster"))
+
+
+def growth_table(p, keys: np.ndarray, seed: int) -> Table:
+    """Sessions moved when n clusters become n + 1, for the first chart."""
+    rows, keys = [], keys[:CHART_SESSIONS]
+    ring = Ring(hashed_names(LETTERS, seed), vnodes=p.vnodes)
+    entry, each, placed = ring.entry(keys), np.arange(len(LETTERS)), {}
+    for clusters in range(2, len(LETTERS) + 1):
+        # a ring of fewer clusters is this one without the others' points
+        now = {"ring": ring.owners_without(each >= clusters)[entry],
+               "modulo": Modulo(LETTERS[:clusters]).assign(keys)}
+        for name, last in placed.items():
+            rows.append((clusters - 1, name, int((last != now[name]).sum()) / len(keys)))
+        placed = now
+    rows += [(n, "least", 1 / (n + 1)) for n in range(2, len(LETTERS))]
+    return Table((Column("clusters", Text("clusters before one joins")), Column("scheme", Text("scheme")),
+                  Column("moved", Text("sessions moved"), "float", "share", scale=1.0)), rows)
+
+
+def spread_table(p, keys: np.ndarray, before: str, seed: int) -> Table:
+    """A cluster of the ring dies: the busiest heir's share against the points per cluster, for the second chart."""
+    rows, keys = [], keys[:CHART_SESSIONS]
+    for points in CHART_POINTS if len(before) > 1 else ():
+        ring = build(p, "ring", before, seed, points)
+        dead = len(before) // 3
+        orphans = fail_over(ring, keys, [ring.nodes[dead]])[ring.assign(keys) == dead]
+        heirs = np.bincount(orphans, minlength=len(before))
+        rows.append((points, "ring", int(heirs.max()) / max(1, int(heirs.sum()))))
+        rows.append((points, "even", 1 / (len(before) - 1)))
+    return Table((Column("points", Text("points per cluster")), Column("kind", Text("kind")),
+                  Column("share", Text("share of the busiest"), "float", "share", scale=1.0)), rows)
+
+
+def _metrics(p, change, tokens: np.ndarray) -> list:
+    total, price = int(change.reprefill.sum()), PRICES["kimi-k3"]
+    mean = int(tokens.sum()) // len(tokens)
+    seconds = int(change.reprefill.max()) * prefill_time(mean) / mean
+    extra = total * (price.miss - price.hit) / 1e9
+    share = {"unit": "share", "kind": "float", "scale": 1.0}
+    return [
+        Metric("moved_fraction", Text("sessions that move"), change.moved_fraction, **share),
+        Metric("ideal_fraction", Text("needed for fair shares"), change.ideal_fraction, **share),
+        Metric("moved_between_survivors", Text("moved between clusters that stay"), change.moved_between_survivors, **share),
+        Metric("reprefill_tokens_max_share", Text("of the repeated prefill, on the busiest cluster"), change.max_share, **share),
+        Metric("reprefill_tokens", Text("tokens to prefill again"), total),
+        Metric("busiest_minutes", Text("prefill on the busiest cluster, one K3 on 8 × B300"), seconds / 60, "min",
+               badge="derived", kind="float", scale=1.0),
+        Metric("extra_cost", Text("at list prices, more than hits would have cost"), extra, "USD", badge="derived",
+               kind="float", scale=1.0, text=f"${number(extra, 4)}"),
+    ]
+
+
+EXPERIMENT = Experiment(
+    slug="minimal-disruption", tab=12, family="fleet",
+    name=Text("Minimal disruption"),
+    title=Text("Minimal disruption: who loses a prefix when clusters change"),
+    question=Text("A cluster joins, or dies. Every session that then lands elsewhere has lost its prefix, and some cluster must "
+                  "prefill it again. How many sessions move, how many had to, and on whom does the work fall?"),
+    params=(
+        Param("after", Text("Clusters after the change"), "text", LETTERS[:11], max_length=len(LETTERS),
+              help=Text("One letter each, a to l. In the drawing: × and +.")),
+        Param("scheme", Text("Scheme"), "choice", "ring", choices=tuple(SCHEMES.items())),
+        Param("failover", Text("When a cluster dies"), "choice", "rebuild", choices=(
+            ("rebuild", Text("hash over those that are left")), ("secondary", Text("each session's own secondary")),
+            ("neighbour", Text("the next in the list takes all")))),
+        Param("vnodes", Text("Points per cluster on the ring"), "int", 100, 1, 200, 1),
+        Param("prefix", Text("Prefix of a session, tokens"), "int", 80000, 2000, 400000, 2000,
+              help=Text("On average; sessions lie between half and one and a half times this.")),
+        Param("before", Text("Clusters before"), "text", LETTERS[:10], max_length=len(LETTERS)),
+        Param("sessions", Text("Sessions"), "int", 5000, 500, 20000, 500),
+        Param("table", Text("Maglev table"), "choice", 4093, choices=tuple((n, number(n)) for n in (251, 1021, 4093, 65537))),
+        Param("by_place", Text("Hash places in the list, not names"), "bool", False, breaker=True,
+              help=Text("On: the third cluster is called 3, whoever it is. When an earlier one dies, its name passes to "
+                        "the next.")),
+    ),
+    presets=(
+        Preset("modulo", Text("Modulo"), Text("Ten clusters become eleven under hash mod n: ten of eleven sessions move, nearly "
+               "all between clusters that were there before and after."), {"scheme": "modulo"},
+               breaks=("no_needless_moves", "near_ideal")),
+        Preset("death", Text("A cluster dies"), Text("Cluster d dies and its sessions go to their own secondaries: a tenth of all "
+               "sessions, spread over nine clusters, none of which takes more than about a fifth."),
+               {"after": "abcefghij", "failover": "secondary"}),
+        Preset("victim", Text("One victim"), Text("Cluster d dies and the next in the list takes everything: one cluster has to "
+               "prefill it all, and is likely to be the next to fall."), {"after": "abcefghij", "failover": "neighbour"},
+               breaks=("spread",)),
+        Preset("one-point", Text("One point each"), Text("A ring with one point per cluster: as few sessions move as with many, and "
+               "all of them to the one next clockwise."), {"after": "abcefghij", "vnodes": 1}, breaks=("spread",)),
+        Preset("jump-middle", Text("Jump loses a middle one"), Text("Jump knows numbers only. When d goes, e to j move up a place, "
+               "and with them most sessions: jump is minimal only at the end of the list."),
+               {"after": "abcefghij", "scheme": "jump"}, breaks=("no_needless_moves", "near_ideal", "spread")),
+        Preset("maglev", Text("Maglev's price"), Text("A table of 251 entries moves half as many sessions again as fair shares "
+               "need, one of 65,537 hardly more. The table buys an even spread and a look-up in one step."), {"scheme": "maglev", "table": 251},
+               breaks=("no_needless_moves", "near_ideal")),
+        Preset("places", Text("Names that shift"), Text("Cluster d dies and clusters are hashed by place, so e to j inherit each "
+               "other's names. The ring is innocent and moves most sessions all the same."),
+               {"after": "abcefghij", "by_place": True}, breaks=("no_needless_moves", "near_ideal", "spread")),
+    ),
+    prediction=Prediction(Text("The simplest router takes the hash modulo the number of clusters. How many sessions land on another "
+                               "cluster after the change shown here?"),
+                          tuple(Text("about {share}", share=percent(share, 2)) for share in SHARES)),
+    function=run,
+    draw={"move": view.draw_move},
+    code=(places, orphan_share, modulo_moves, fail_over, disruption),
+)
