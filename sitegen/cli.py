@@ -103,7 +103,7 @@ def clean(out: Path) -> None:
     """Remove the built site and what earlier builds cached; .venv stays."""
     check_replaceable(out)
     cache = runtime.cache_dir()
-    candidates = [out, cache / f"pyodide-{runtime.PYODIDE}", cache / "compiled"]
+    candidates = [out, cache / f"pyodide-{runtime.PYODIDE}", cache / "compiled", cache / "charts"]
     found = [path for path in candidates if path.exists()]
     for path in found:
         shutil.rmtree(path)
