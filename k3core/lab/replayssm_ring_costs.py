@@ -1,4 +1,4 @@
-"""What the ring of `replayssm-ring` costs: laws of acceptance, tables, charts. Bytes are per 128 x 128 head."""
+"""What the ring of `replayssm-ring` costs: laws of acceptance, tables, charts; bytes per 128 x 128 head."""
 
 from fractions import Fraction
 from math import comb, inf

@@ -55,14 +55,14 @@ def _caption(p, number: int, event: dict) -> Text:
 
 def rule(window: int, buffer: int, late: bool, event: dict) -> Text:
     """The comparison that decides whether the next step flushes, with its numbers."""
-    args = {"w": event["next_write"], "window": window, "capacity": buffer + window}
+    w, limit, n = event["next_write"], buffer + window, window
     if late and event["next_flush"]:
-        return Text("Late rule: {w} + {window} > {capacity}, so the next step flushes.", **args)
+        return Text("Late rule: {w} + {n} > {limit}, so the next step flushes.", w=w, n=n, limit=limit)
     if late:
-        return Text("Late rule: {w} + {window} ≤ {capacity}, so the next step does not flush.", **args)
+        return Text("Late rule: {w} + {n} ≤ {limit}, so the next step does not flush.", w=w, n=n, limit=limit)
     if event["next_flush"]:
-        return Text("{w} + 2 × {window} > {capacity}, so the next step must flush.", **args)
-    return Text("{w} + 2 × {window} ≤ {capacity}, so the next step need not flush.", **args)
+        return Text("{w} + 2 × {n} > {limit}, so the next step must flush.", w=w, n=n, limit=limit)
+    return Text("{w} + 2 × {n} ≤ {limit}, so the next step need not flush.", w=w, n=n, limit=limit)
 
 
 def draw_ring(result: Result, scene: Scene, frame: int, lang: str, narrow: bool) -> Picture:

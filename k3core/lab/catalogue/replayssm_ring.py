@@ -88,11 +88,11 @@ ZH = {
     "{a} of {window} tokens are accepted; what lies behind the write cursor will be overwritten.":
         "{window} 个词元中接受 {a} 个；写游标之后的记录将被覆盖。",
     "{did} {kept} {rule}": "{did}{kept}{rule}",
-    "Late rule: {w} + {window} > {capacity}, so the next step flushes.": "迟到的规则：{w} + {window} > {capacity}，下一步刷写。",
-    "Late rule: {w} + {window} ≤ {capacity}, so the next step does not flush.":
-        "迟到的规则：{w} + {window} ≤ {capacity}，下一步不刷写。",
-    "{w} + 2 × {window} > {capacity}, so the next step must flush.": "{w} + 2 × {window} > {capacity}，下一步必须刷写。",
-    "{w} + 2 × {window} ≤ {capacity}, so the next step need not flush.": "{w} + 2 × {window} ≤ {capacity}，下一步不必刷写。",
+    "Late rule: {w} + {n} > {limit}, so the next step flushes.": "迟到的规则：{w} + {n} > {limit}，下一步刷写。",
+    "Late rule: {w} + {n} ≤ {limit}, so the next step does not flush.":
+        "迟到的规则：{w} + {n} ≤ {limit}，下一步不刷写。",
+    "{w} + 2 × {n} > {limit}, so the next step must flush.": "{w} + 2 × {n} > {limit}，下一步必须刷写。",
+    "{w} + 2 × {n} ≤ {limit}, so the next step need not flush.": "{w} + 2 × {n} ≤ {limit}，下一步不必刷写。",
     "S₀, {bytes} per head": "S₀，每头 {bytes}",
     "written by the prefill": "由预填充写入",
     "written just now": "刚刚写入",
