@@ -62,7 +62,8 @@ def handle(x, y, horizontal: str | None, vertical: str | None, pixels_x: float, 
     """A grip that the reader drags: `horizontal` and `vertical` name the parameters it sets, `pixels_x` and
     `pixels_y` are drawing units per unit of the parameter."""
     return circle(x, y, 7, "grip", title=title, data_drag_x=horizontal, data_drag_y=vertical,
-                  data_per_x=pixels_x if horizontal else None, data_per_y=pixels_y if vertical else None)
+                  data_per_x=_precise(pixels_x) if horizontal else None,
+                  data_per_y=_precise(pixels_y) if vertical else None)
 
 
 def svg(width, height, children: list, label: str) -> str:
@@ -70,6 +71,11 @@ def svg(width, height, children: list, label: str) -> str:
     attributes = {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 0 {number(width)} {number(height)}",
                   "width": width, "height": height, "role": "img", "aria-label": label}
     return element("svg", attributes, "".join(children))
+
+
+def _precise(value: float) -> str:
+    """Drawing units per unit of a parameter: there may be a million units on the drawing."""
+    return f"{value:.6g}"
 
 
 def _names(more: dict) -> dict:

@@ -61,7 +61,7 @@ def run(p, seed: int, files: dict) -> Result:
         tables={"groups": groups_table(layout, log), "lengths": lengths, "derivation": derivation_table(answer),
                 "curve": curve},
         figures=[view.curve_figure(curve, p.max_model_len)],
-        scenes=[Scene("layout", Text("{model}: one page for two kinds of cache", model=model.title), log,
+        scenes=[Scene("layout", Text("{model}: page, block and pool to scale", model=model.title), log,
                       view.captions(log, NOTES.get(model.name)), poster=len(log["steps"]) - 1)],
         snippets=[Snippet("command", Text("The same answer on the command line"), command(p, "config" in files)),
                   Snippet("log", Text("What an engine would log"), "\n".join(log_lines(answer)))],
@@ -155,11 +155,15 @@ HOW = {
 }
 
 
+RECORDS = ("record_bytes_per_token", "record_bytes_per_sequence")
+
+
 def derivation(answer: dict, key: str) -> tuple:
     """The steps that lead to an answer, as lines: a formula, the same with its numbers, the result."""
     lines = []
     for step in answer["derivation"]:
-        if any(step["name"] == name or name.startswith("_") and step["name"].endswith(name) for name in HOW[key]):
+        said = step["name"]
+        if any(said == name or name.startswith("_") and said.endswith(name) for name in HOW[key]) and said not in RECORDS:
             lines += [f"{step['name']} = {step['formula']}",
                       f"    = {with_numbers(step)} = {_plain_number(step['result'])}"]
     return tuple(lines)
@@ -308,7 +312,7 @@ EXPERIMENT = Experiment(
         Param("tp", Text("Tensor parallel ranks"), "choice", 8, choices=tuple((n, str(n)) for n in (1, 2, 4, 8, 16, 32))),
         Param("kv_dtype", Text("KV dtype"), "choice", "fp8", choices=tuple((name, name) for name in KV_DTYPES)),
         Param("drafts", Text("Draft tokens"), "int", 0, 0, 16, 1),
-        Param("max_model_len", Text("Length of a request"), "int", 1048576, 1, 4194304, 1, unit="tokens",
+        Param("max_model_len", Text("Tokens of a request"), "int", 1048576, 1, 4194304, 1,
               help=Text("What engines call max_model_len.")),
         Param("memory_gib", Text("Memory for the cache, per rank"), "float", 46.48, 0.01, 512, unit="GiB"),
         Param("num_blocks", Text("Blocks, instead of memory"), "int", 0, 0, 4000000, 1,

@@ -78,10 +78,12 @@ def _group(model: Model, layout: Layout, settings: Settings, index: int) -> dict
 def captions(log: dict, note: Text | None) -> list:
     """One sentence or two per frame."""
     state, rows, held = log["state"] + log["conv"], number(log["block"] or 0), log["held"]
-    need, kinds = sum(held.values()), {"kind": kind_words(log["row_kind"]), "state": kind_words(log["state_kind"])}
+    need = sum(held.values())
+    blocks, requests, used = number(log["blocks"]), number(log["requests"]), number(log["requests"] * need)
     words = {
         "row": Text("One token's row in one {kind} layer takes {row} B. One {state} state with its convolution window "
-                    "takes {bytes} B, however long the sequence is.", row=number(log["row"]), bytes=number(state), **kinds),
+                    "takes {bytes} B, however long the sequence is.", row=number(log["row"]), bytes=number(state),
+                    kind=kind_words(log["row_kind"]), state=kind_words(log["state_kind"])),
         "measure": Text("Measured in rows, the state is {rows} of them: a page of rows must be at least that long to hold "
                         "a state as well.", rows=number(state / log["row"], 5) if log["row"] else "0"),
         "align": Text("Rounded up to a multiple of {step}, a block stands for {block} tokens.", block=rows,
@@ -97,9 +99,9 @@ def captions(log: dict, note: Text | None) -> list:
         "request": Text("A request of {tokens} tokens holds {need} blocks: {rows} of rows and {states} of states.",
                         tokens=number(log["tokens"]), need=number(need), states=number(held["state"]),
                         rows=number(held["attention"] + held["window"])),
-        "pool": Text("Of {blocks} blocks, {requests} such requests take {used}; drag the end of the first one to change "
-                     "its length.", blocks=number(log["blocks"]), requests=number(log["requests"]),
-                     used=number(log["requests"] * need)),
+        "pool": Text("Of {blocks} blocks, {requests} such requests take {used}. Drag the end of the first one to change "
+                     "its length.", blocks=blocks, requests=requests, used=used) if log["growth"] else
+                Text("Of {blocks} blocks, {requests} such requests take {used}.", blocks=blocks, requests=requests, used=used),
     }
     said = [words[step] for step in log["steps"]]
     return said if note is None else [*said[:-1], Text("{caption} {note}", caption=said[-1], note=note)]
@@ -121,13 +123,13 @@ def _page(log: dict, shown: list, width: float, lang: str) -> tuple:
     scale, tall, top, parts = width / log["page"], 30, 20, []
     state, conv = log["state"] * scale, log["conv"] * scale
     if log["state"]:
-        name = Text("one {kind} state and its convolution window: {bytes} B", kind=kind_words(log["state_kind"]),
+        name = Text("one {kind} state with its window: {bytes} B", kind=kind_words(log["state_kind"]),
                     bytes=number(log["state"] + log["conv"])).render(lang)
         parts += [d.text(0, 12, name, "label strong"), d.rect(0, top, state, tall, "state", "part:state"),
                   d.rect(state, top, conv, tall, "conv", "part:conv")]
         if "page" in shown:
             parts.append(d.rect(state + conv, top, width - state - conv, tall, "padding", "part:padding"))
-        parts.append(d.handle(state + conv, top + tall / 2, "drafts", None, log["column"] * scale, 1,
+        parts.append(d.handle(state + conv, top, "drafts", None, log["column"] * scale, 1,
                               Text("drag to set the draft tokens").render(lang)))
         top += tall + 6
     if log["block"] is None:
@@ -158,34 +160,46 @@ def _ticks(block: int, step: int, top: float, tall: float, width: float) -> list
     for index in range(every, count + 1, every):
         x = width * index * step / block
         parts.append(d.line(x, top + tall, x, top + tall + (6 if index % label == 0 else 3), "arrow"))
-        if index % label == 0 and index < count - label / 2:
+        if index % label == 0 and width - x > 70:
             parts.append(d.text(x, top + tall + 18, number(index * step), "label small", "middle"))
     return [*parts, d.text(width, top + tall + 18, number(block), "label strong", "end")]
 
 
 def _groups(log: dict, shown: bool, top: float, width: float, narrow: bool, lang: str) -> tuple:
     """One row per group, one cell per tensor: used bytes from the bottom, padding above, outlines where no layer is."""
-    left, tall, gap = (0, 26, 22) if narrow else (164, 34, 8)
-    parts = [d.text(0, top, Text("one block number in {size} tensors: {bytes}", size=log["size"],
+    left, tall = (0, 30) if narrow else (164, 42)
+    parts = [d.text(0, top, Text("one block number, a page in each of {size}: {bytes}", size=log["size"],
                                  bytes=binary_bytes(log["block_bytes"])).render(lang), "label strong")]
     top += 12
-    for index, group in enumerate(log["groups"][:DRAWN_GROUPS]):
-        title = Text("{kind}, {layers} layers", kind=kind_words(group["kind"]), layers=group["layers"]).render(lang)
+    drawn = _alike(log["groups"])
+    for index, group, count in drawn[:DRAWN_GROUPS]:
+        title = Text("{layers} × {kind}", kind=kind_words(group["kind"]), layers=group["layers"]).render(lang)
+        if count > 1:
+            title = Text("{count} groups of {group}", count=count, group=title).render(lang)
         share = Text("{share} used", share=percent(group["used"] * group["pages"] / (group["page"] * group["slots"]), 3))
         if narrow:
             parts.append(d.text(0, top + 14, f"{title}, {share.render(lang)}", "label"))
             top += 19
         else:
-            parts += [d.text(0, top + 14, title, "label"), d.text(0, top + 30, share.render(lang), "label small")]
+            parts += [d.text(0, top + 17, title, "label"), d.text(0, top + 34, share.render(lang), "label small")]
         cells = _cells(group, left, top, width - left, tall) if shown else [
             d.rect(left, top, width - left, tall, "ghost")]
         parts.append(d.group(cells, f"group:{index}", title))
-        top += tall + (8 if narrow else gap)
-    rest = len(log["groups"]) - DRAWN_GROUPS
+        top += tall + 8
+    rest = sum(count for _, _, count in drawn[DRAWN_GROUPS:])
     if rest > 0:
         parts.append(d.text(0, top + 10, Text("and {count} more groups", count=rest).render(lang), "label small"))
         top += 18
     return parts, top
+
+
+def _alike(groups: list) -> list:
+    """(index, group, how many) to draw: each group, or where there are too many, each run of groups that look alike."""
+    if len(groups) <= DRAWN_GROUPS:
+        return [(index, group, 1) for index, group in enumerate(groups)]
+    starts = [i for i, group in enumerate(groups)
+              if i == 0 or (group["kind"], group["layers"]) != (groups[i - 1]["kind"], groups[i - 1]["layers"])]
+    return [(i, groups[i], end - i) for i, end in zip(starts, [*starts[1:], len(groups)])]
 
 
 def _cells(group: dict, left: float, top: float, width: float, tall: float) -> list:
@@ -246,7 +260,7 @@ def _legend(log: dict, shown: list) -> list:
         lines.append(("mla", Text("rows of {row} B, one per token", row=number(log["row"]))))
     if "page" in shown:
         padding = log["page"] - log["state"] - log["conv"]
-        lines.append(("padding", Text("padding: {bytes}", bytes=binary_bytes(padding))))
+        lines += [("padding", Text("padding: {bytes}", bytes=binary_bytes(padding)))] if padding else []
     if "groups" in shown and log["empty"]:
         lines.append(("ghost", Text("slots without a layer: {count}", count=number(log["empty"]))))
     if "pool" in shown:
@@ -273,14 +287,19 @@ def curve_figure(table: Table, own: int) -> Figure:
     """The blocks flatten the curve where requests are short."""
     words = {"bytes": Text("if bytes were all"), "replay": Text("with drafts replayed"), "blocks": Text("in whole blocks")}
     styles = {"bytes": ("snapshot", [2, 3]), "replay": ("record", [6, 4]), "blocks": ("ink", [1, 0])}
-    first = {}
-    for row in table.rows:
-        first.setdefault(row[1], row)
-    labels = [(row[0], row[2], words[design], styles[design][0]) for design, row in first.items()]
-    x = charts.quantitative("tokens", Text("tokens of a request"), log=True)
-    y = charts.quantitative("requests", None, log=True, axis={"title": None, "tickCount": 6})
+    def label(design: str, index: int, **mark) -> list:
+        rows = [row for row in table.rows if row[1] == design][index:][:1]
+        layer = charts.label_layer("tokens", "requests", [(row[0], row[2], words[design], styles[design][0]) for row in rows])
+        return [layer | {"mark": layer["mark"] | {"align": "left", "dx": 0} | mark}] if rows else []
+
+    # Fixed domains: where nothing fits there is no row to take them from.
+    scales = {name: {"type": "log", "base": 2, "domain": domain} for name, domain in {
+        "x": [CURVE_LENGTHS[0], CURVE_LENGTHS[-1]], "y": [1, max([2, *(row[2] for row in table.rows)])]}.items()}
+    x = charts.quantitative("tokens", Text("tokens of a request"), scale=scales["x"])
+    y = charts.quantitative("requests", None, axis={"title": None, "tickCount": 6}, scale=scales["y"])
     return Figure(
         "curve", "curve", Text("Requests at once, by length"),
         Text("Below one block, a shorter request costs the same: it holds a block of every group whatever its length."),
         {"layer": [charts.line_layer(x, y, charts.series("design", styles), ["tokens", "design", "requests"]),
-                   charts.label_layer("tokens", "requests", labels), charts.rule_layer(own)]})
+                   *label("bytes", 3), *label("replay", 8), *label("blocks", 1, dy=18),
+                   *([charts.rule_layer(own)] if CURVE_LENGTHS[0] <= own <= CURVE_LENGTHS[-1] else [])]})

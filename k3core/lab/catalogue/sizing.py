@@ -20,7 +20,7 @@ ZH = {
     "Tensor parallel ranks": "张量并行 rank 数",
     "KV dtype": "KV 的数据类型",
     "Draft tokens": "草稿词元数",
-    "Length of a request": "请求长度",
+    "Tokens of a request": "请求长度（词元）",
     "What engines call max_model_len.": "引擎中的 max_model_len。",
     "Memory for the cache, per rank": "每个 rank 的缓存内存",
     "Blocks, instead of memory": "块数（代替内存）",
@@ -123,7 +123,7 @@ ZH = {
     "How many requests fit, by length": "不同长度能放下多少请求",
     "design": "设计",
     # drawing
-    "{model}: one page for two kinds of cache": "{model}：一页容纳两种缓存",
+    "{model}: page, block and pool to scale": "{model}：页、块与池（按比例）",
     "MLA": "MLA", "KDA": "KDA", "GDN": "GDN", "Mamba-2": "Mamba-2",
     "attention": "注意力",
     "sliding window": "滑动窗口",
@@ -132,7 +132,7 @@ ZH = {
     "compressor, 128 to 1": "压缩器，128 比 1",
     "One token's row in one {kind} layer takes {row} B. One {state} state with its convolution window takes {bytes} B, however "
     "long the sequence is.":
-        "一个词元在一个{kind}层里的行占 {row} B。一个 {state} 状态连同卷积窗口占 {bytes} B，与序列长短无关。",
+        "一个词元在一层（{kind}）里的行占 {row} B。一个 {state} 状态连同卷积窗口占 {bytes} B，与序列长短无关。",
     "Measured in rows, the state is {rows} of them: a page of rows must be at least that long to hold a state as well.":
         "以行来量，状态相当于 {rows} 行：一页要同样放得下状态，至少要有这么多行。",
     "Rounded up to a multiple of {step}, a block stands for {block} tokens.": "向上取整到 {step} 的倍数，一个块代表 {block} 个词元。",
@@ -145,14 +145,16 @@ ZH = {
         "{count} 个组共用这个池：一个块号在 {size} 个张量中各占一页，合计 {bytes}。有 {empty} 个槽没有对应的层。",
     "A request of {tokens} tokens holds {need} blocks: {rows} of rows and {states} of states.":
         "一个 {tokens} 词元的请求占 {need} 块：{rows} 块是行，{states} 块是状态。",
-    "Of {blocks} blocks, {requests} such requests take {used}; drag the end of the first one to change its length.":
-        "{blocks} 块中，{requests} 个这样的请求占 {used} 块；拖动第一个请求的末端可改变它的长度。",
+    "Of {blocks} blocks, {requests} such requests take {used}. Drag the end of the first one to change its length.":
+        "{blocks} 块中，{requests} 个这样的请求占 {used} 块。拖动第一个请求的末端可改变它的长度。",
+    "Of {blocks} blocks, {requests} such requests take {used}.": "{blocks} 块中，{requests} 个这样的请求占 {used} 块。",
     "{caption} {note}": "{caption}{note}",
-    "one {kind} state and its convolution window: {bytes} B": "一个 {kind} 状态及其卷积窗口：{bytes} B",
+    "one {kind} state with its window: {bytes} B": "一个 {kind} 状态及其窗口：{bytes} B",
     "drag to set the draft tokens": "拖动以设置草稿词元数",
-    "one block of {kind} rows: {block} × {row} B": "一块{kind}行：{block} × {row} B",
-    "one block number in {size} tensors: {bytes}": "一个块号，{size} 个张量：{bytes}",
-    "{kind}, {layers} layers": "{kind}，{layers} 层",
+    "one block of {kind} rows: {block} × {row} B": "一个块的行（{kind}）：{block} × {row} B",
+    "one block number, a page in each of {size}: {bytes}": "一个块号，在 {size} 个张量中各占一页：{bytes}",
+    "{layers} × {kind}": "{layers} × {kind}",
+    "{count} groups of {group}": "{count} 组 {group}",
     "{share} used": "使用 {share}",
     "and {count} more groups": "另有 {count} 个组",
     "the pool: {blocks} blocks": "池：{blocks} 块",

@@ -1,0 +1,93 @@
+"""The sizing workbench as a reader uses it: a file dropped or pasted, a wrong one, settings kept beside others, a link."""
+
+import json
+
+import numpy as np
+import pytest
+
+import parity
+from k3core.lab.registry import experiment
+
+MODEL = {"num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128}
+PICK = '[data-input="config"] input[type="file"]'
+
+
+@pytest.fixture(params=["http", "file"])
+def workbench(request, visit, roots):
+    opened = visit(f"{roots[request.param]}/sizing.html")
+    opened.wait()
+    opened.skip_prediction()
+    return opened
+
+
+def value(page, key: str) -> str:
+    return page.inner_text(f'[data-metric="{key}"] .value')
+
+
+def shows(page, key: str, words: str):
+    page.wait_for_function("([key, words]) => document.querySelector(`[data-metric='${key}'] .value`).textContent === words",
+                           arg=[key, words])
+
+
+def file_of(config: dict) -> dict:
+    return {"name": "config.json", "mimeType": "application/json", "buffer": json.dumps(config).encode()}
+
+
+def test_a_file_is_sized_and_a_wrong_one_loses_nothing(workbench):
+    page = workbench.page
+    page.set_input_files(PICK, file_of(MODEL))
+    shows(page, "bytes_per_token", "8,192 B")
+    assert "size config.json --tp 8" in page.inner_text('[data-snippet="command"] pre')
+    page.set_input_files(PICK, file_of(MODEL | {"kv_lora_rank": 512}))
+    page.wait_for_selector("#notice.problem")
+    assert "lacks the field qk_rope_head_dim" in page.inner_text("#notice")
+    assert value(page, "bytes_per_token") == "8,192 B" and "kv_lora_rank" in page.input_value(".drop textarea")
+    page.click("#notice button")
+    shows(page, "bytes_per_token", "13,824 B")
+    page.wait_for_function("!location.hash.includes('file.config')")
+    assert page.is_hidden("#notice")
+
+
+def test_a_pasted_text_is_the_same_as_a_file(workbench):
+    page = workbench.page
+    page.click(".drop summary")
+    page.fill(".drop textarea", json.dumps(MODEL))
+    shows(page, "bytes_per_token", "8,192 B")
+    page.fill(".drop textarea", "")
+    shows(page, "bytes_per_token", "13,824 B")
+
+
+def test_a_file_can_be_dropped_on_its_place(workbench):
+    page = workbench.page
+    transfer = page.evaluate_handle("""(text) => {
+        const transfer = new DataTransfer();
+        transfer.items.add(new File([text], "config.json"));
+        return transfer;
+    }""", json.dumps(MODEL))
+    page.dispatch_event('[data-input="config"]', "drop", {"dataTransfer": transfer})
+    shows(page, "bytes_per_token", "8,192 B")
+
+
+def test_a_kept_result_stands_beside_the_new_one_and_in_the_link(workbench, visit):
+    page = workbench.page
+    page.click("#compare button")
+    page.check('input[name="tp"][value="16"]', force=True)
+    shows(page, "block_size", "768")
+    kept = '[data-metric="block_size"] .kept'
+    assert page.inner_text(kept) == "kept: 1,536" and "kept 8, now 16" in page.inner_text("#compare .differences")
+    page.wait_for_function("location.hash.includes('pin=')")
+    other = visit(page.url)
+    other.wait()
+    other.page.wait_for_selector(kept)
+    assert other.page.inner_text(kept) == "kept: 1,536" and value(other.page, "block_size") == "768"
+    page.click("#compare button")
+    assert page.is_hidden(kept)
+
+
+def test_the_page_computes_what_cpython_computes(workbench):
+    chosen = experiment("sizing")
+    rng = np.random.default_rng(2607)
+    points = [({}, 0), *((preset.params, 0) for preset in chosen.presets), *((parity.sample(chosen, rng), 0) for _ in range(12))]
+    for params, seed in points:
+        found = parity.differences(parity.native("sizing", params, seed), workbench.compute("sizing", params, seed))
+        assert not found, f"{params}: {found[:5]}"
