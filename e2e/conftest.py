@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import sync_playwright
+from visit import Visit
 
 LAUNCH = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync",
           "--no-first-run"]
 SUB_PATH = "some/sub/path"
+SLUG = "byte-cost"  # the tab on which the tests of the page itself act
 
 
 @pytest.fixture(scope="session")
@@ -62,54 +64,54 @@ def browser():
         browser.close()
 
 
-class Visit:
-    """A page in a fresh browser context, with what it complained about and whom it asked."""
-
-    def __init__(self, browser, options: dict):
-        self.context = browser.new_context(**options)
-        self.page = self.context.new_page()
-        self.complaints = []
-        self.requests = []
-        self.page.on("console", lambda message: self._console(message))
-        self.page.on("pageerror", lambda error: self.complaints.append(f"page error: {error}"))
-        self.page.on("request", lambda request: self.requests.append(request.url))
-
-    def _console(self, message):
-        if message.type in ("error", "warning"):
-            self.complaints.append(f"console {message.type}: {message.text}")
-
-    def wait(self, *states: str, timeout: float = 90_000):
-        """Wait until Python is in one of `states` ("idle": up, and the last request answered)."""
-        selector = ", ".join(f'html[data-python="{state}"]' for state in states or ("idle",))
-        self.page.wait_for_selector(selector, timeout=timeout)
-        return self.page
-
-    def skip_prediction(self):
-        """Past the opening question, as a click on Skip does."""
-        if self.page.locator("[data-skip]").is_visible():
-            self.page.click("[data-skip]")
-
-    def compute(self, slug: str, params: dict, seed=0, lang: str = "en") -> str:
-        """The JSON text that Python in this page writes for one run."""
-        request = {"slug": slug, "params": params, "seed": seed, "lang": lang, "frames": {}, "narrow": False}
-        return self.page.evaluate("(request) => K3.lab.engine.run(request)", request)
-
-
 @pytest.fixture
 def visit(browser):
-    """A function that opens an address: `visit(url, expect_complaints=False, **context options) -> Visit`.
+    """A function that opens an address: `visit(url, python=True, expect_complaints=False, **context options) -> Visit`.
 
-    At the end of the test every visit must be free of console errors, unless it expected some.
+    Without `python` the runtime never arrives. At the end of the test every visit must be free of console errors,
+    unless it expected some.
     """
     visits = []
 
-    def open_address(url: str, expect_complaints: bool = False, **options) -> Visit:
-        opened = Visit(browser, {"viewport": {"width": 1440, "height": 1000}, **options})
+    def open_address(url: str, python: bool = True, expect_complaints: bool = False, **options) -> Visit:
+        opened = Visit(browser, options)
         visits.append((opened, expect_complaints))
+        if not python:
+            opened.without_python()
         opened.page.goto(url)
         return opened
 
     yield open_address
     for opened, expect_complaints in visits:
-        opened.context.close()
+        opened.close()
         assert expect_complaints or not opened.complaints, opened.complaints
+
+
+@pytest.fixture(scope="session")
+def pages(browser, roots):
+    """A function: "http" or "file" -> the one page of the run that is opened this way and has Python up."""
+    opened = {}
+
+    def page(way: str) -> Visit:
+        if way not in opened:
+            opened[way] = Visit(browser, {"permissions": ["clipboard-read", "clipboard-write"]} if way == "http" else {})
+            opened[way].page.goto(f"{roots[way]}/tabs/{SLUG}.html")
+            opened[way].skip_prediction()
+        opened[way].settle()
+        return opened[way]
+
+    yield page
+    for visit in opened.values():
+        visit.context.close()
+
+
+@pytest.fixture
+def live(pages):
+    """The http page at its defaults; whatever a test does to it, it must not complain."""
+    visit = pages("http")
+    visit.page.set_viewport_size({"width": 1440, "height": 1000})
+    visit.page.evaluate("() => K3.lab.reset()")
+    visit.settle()
+    visit.complaints.clear()
+    yield visit
+    assert not visit.complaints, visit.complaints

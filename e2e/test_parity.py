@@ -11,16 +11,11 @@ from k3core.lab.registry import experiment, slugs
 SAMPLES = {"http": 25, "file": 5}
 
 
-@pytest.fixture(scope="module", params=["http", "file"])
-def host(request, browser, roots):
-    """One page with one worker per way of opening the site; all runs of this module go through it."""
-    from conftest import Visit
-
-    visit = Visit(browser, {})
-    visit.page.goto(f"{roots[request.param]}/tabs/{slugs()[0]}.html")
-    visit.wait()
+@pytest.fixture(params=["http", "file"])
+def host(request, pages):
+    """(how, page): the one page with Python up per way of opening the site."""
+    visit = pages(request.param)
     yield request.param, visit
-    visit.context.close()
     assert not visit.complaints, visit.complaints
 
 
