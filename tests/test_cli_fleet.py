@@ -64,6 +64,12 @@ def test_settings_and_own_policy():
     answer, _ = command("--set", "policy=borrow", "--set", "clusters=2", "--set", "vip_rate=3", "--seed", "7")
     assert answer["params"]["clusters"] == 2 and answer["params"]["vip_rate"] == 3.0 and answer["seed"] == 7
     assert list(answer["runs"]) == ["strict", "shared", "borrow"]
+    bucket, _ = command("--set", "policy=token_bucket", "--set", "token_rate=200000")
+    assert bucket["runs"]["token_bucket"]["rejected"] > 0
+    assert (
+        bucket["metrics"]["rejected"]
+        == bucket["runs"]["token_bucket"]["classes"][1]["rejected"]["over its token rate"]
+    )
     limited, _ = command("--set", "queue_limit=5")
     assert limited["metrics"]["rejected"] > 0
 
@@ -100,6 +106,8 @@ def test_progress_reaches_the_total():
         (["--set", "grain=1000"], "grain is 1000"),
         (["--set", "token_ms=-1"], "decode_seconds is"),
         (["--set", "blocks=-1"], "pages is"),
+        (["--set", "policy=token_bucket"], "needs a class with a token_rate"),
+        (["--set", "policy=token_bucket", "--set", "token_rate=0"], "token_rate is 0"),
         (["--set", "recover_at=5"], "cannot recover"),
     ],
 )

@@ -262,6 +262,13 @@ def test_borrowing_helps_the_borrower_and_leaks_to_the_lender():
     assert run(requests, nothing).wait.tolist() == [0, 10, 0]
 
 
+def test_lending_stops_at_its_limit_and_what_comes_back_is_lent_again():
+    """Two slots each, half of them lendable: of four requests three run at once, twice."""
+    requests = Requests.plain(np.repeat([0.0, 5.0], 4), np.ones(8), np.ones(8, dtype=np.int64))
+    fleet = replace(queue(4, halves(4), "borrow"), spec=ClusterSpec(4, lend_percent=50))
+    assert run(requests, fleet).wait.tolist() == [0, 0, 0, 1] * 2
+
+
 # --- books and incidents ------------------------------------------------------------------------------------
 
 
@@ -364,7 +371,7 @@ def test_progress_is_reported():
         (lambda: Fleet(1, ClusterSpec(1), ()), "classes is empty"),
         (lambda: Fleet(1, ClusterSpec(1), ONE, policy="fair"), "policy is 'fair'"),
         (lambda: Fleet(1, ClusterSpec(1), ONE, router="best"), "router is 'best'"),
-        (lambda: Fleet(1, ClusterSpec(1), ONE, policy="token_bucket"), "needs a class with token_rate"),
+        (lambda: Fleet(1, ClusterSpec(1), ONE, policy="token_bucket"), "needs a class with a token_rate"),
         (lambda: Fleet(1, ClusterSpec(1), ONE, events=(FleetEvent(1, "fail", 3),)), "cluster 3 cannot fail"),
         (lambda: Fleet(1, ClusterSpec(1), ONE, events=(FleetEvent(1, "add", 0),)), "next to add is 1"),
         (lambda: Fleet(1, ClusterSpec(1), ONE, events=(FleetEvent(1, "recover", 0),)), "cannot recover"),

@@ -33,7 +33,8 @@ class Scenario:
     at multiples of `grain` tokens.
 
     vip_percent of every budget is VIP's, the rest ordinary. A class with 0 conversations sends requests that
-    stand alone. A time below 0 means: never. token_ms: milliseconds per output token.
+    stand alone. A time below 0 means: never. token_ms: milliseconds per output token. token_rate and
+    token_burst: the ordinary class's token bucket under the policy token_bucket.
     """
 
     clusters: int = 4
@@ -61,6 +62,8 @@ class Scenario:
     ordinary_output: int = 200
     ordinary_conversations: int = 400
     ordinary_turns: int = 20
+    token_rate: float = -1.0
+    token_burst: float = -1.0
     before: float = 30.0
     burst: float = 20.0
     after: float = 40.0
@@ -81,9 +84,8 @@ class Scenario:
             ("measure", MEASURES),
             ("service", SERVICES),
         ):
-            if getattr(self, name) not in known or getattr(self, name) == "token_bucket":
-                shown = ", ".join(choice for choice in known if choice != "token_bucket")
-                raise ValueError(f"{name} is {getattr(self, name)!r}; it must be one of {shown}")
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} is {getattr(self, name)!r}; it must be one of {', '.join(known)}")
         if self.grain < 1 or BLOCK % self.grain:
             raise ValueError(f"grain is {self.grain}; it must divide {BLOCK}, the tokens of a block")
         if not 1 <= self.vip_percent <= 99:
@@ -94,7 +96,8 @@ class Scenario:
             raise ValueError(
                 f"that makes about {self.expected_requests:,.0f} requests; the limit is {LARGEST:,}"
             )
-        self.fleet("strict")  # finds what is wrong with clusters, budgets and events
+        for policy in ("strict", self.policy):  # finds what is wrong with clusters, budgets, events, buckets
+            self.fleet(policy)
 
     @property
     def window(self) -> tuple[float, float]:
@@ -137,7 +140,8 @@ class Scenario:
         reserved = None if pages is None else pages * self.vip_percent // 100
         vip = Budget(slots, reserved, self.vip_percent)
         rest = Budget(self.slots - slots, None if pages is None else pages - reserved, 100 - self.vip_percent)
-        classes = RequestClass("vip", 0, vip, limit), RequestClass("ordinary", 1, rest, limit)
+        rate, tokens = (None if value < 0 else value for value in (self.token_rate, self.token_burst))
+        classes = RequestClass("vip", 0, vip, limit), RequestClass("ordinary", 1, rest, limit, rate, tokens)
         spec = ClusterSpec(self.slots, pages, self.grain, STATE_BLOCKS * scale, self.lend_percent)
         events = (
             (self.fail_at, "fail", 0),

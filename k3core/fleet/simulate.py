@@ -65,9 +65,20 @@ class Fleet:
             if value not in known:
                 raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(known)}")
         POLICIES[self.policy].budgets(self.classes, self.spec)
-        if self.policy == "token_bucket" and all(one.token_rate is None for one in self.classes):
-            raise ValueError("policy token_bucket needs a class with token_rate and token_burst")
+        if self.policy == "token_bucket" and not any(self.token_buckets()):
+            raise ValueError("policy token_bucket needs a class with a token_rate")
         self._check_events()
+
+    def token_buckets(self) -> list[TokenBucket | None]:
+        """A full bucket per class that has one; without token_burst it holds one second's tokens."""
+        if self.policy != "token_bucket":
+            return [None] * len(self.classes)
+        return [
+            None
+            if one.token_rate is None
+            else TokenBucket(one.token_rate, one.token_rate if one.token_burst is None else one.token_burst)
+            for one in self.classes
+        ]
 
     @property
     def clusters_ever(self) -> int:
@@ -133,7 +144,7 @@ class _Events:
         self.router.topology(self.clusters, self.up)
         for i, tokens in warm:
             self.clusters[self.router.route(i)].seed(i, tokens)
-        self.buckets = self._buckets()
+        self.buckets = fleet.token_buckets()
         self.heap: list[tuple[float, int, int, int]] = []
         for place, event in enumerate(fleet.events):
             heappush(self.heap, (event.time, TOPOLOGY, place, 0))
@@ -149,14 +160,6 @@ class _Events:
 
     def _cluster(self) -> Admission:
         return POLICIES[self.fleet.policy](self.fleet.classes, self.fleet.spec, self.columns)
-
-    def _buckets(self) -> list[TokenBucket | None]:
-        if self.fleet.policy != "token_bucket":
-            return [None] * len(self.fleet.classes)
-        return [
-            None if one.token_rate is None else TokenBucket(one.token_rate, one.token_burst or one.token_rate)
-            for one in self.fleet.classes
-        ]
 
     def run(self) -> Generator[tuple[int, int], None, Run]:
         arrivals, heap, n = self.columns.arrival, self.heap, len(self.requests)
