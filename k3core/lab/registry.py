@@ -8,6 +8,7 @@ TABS = {
     "speculative-replay": "speculative_replay",
     "byte-cost": "byte_cost",
     "replayssm-ring": "replayssm_ring",
+    "page-table": "page_table",
     "consistent-hashing": "consistent_hashing",
     "minimal-disruption": "minimal_disruption",
 }
