@@ -20,8 +20,8 @@ CURVE_LENGTHS = tuple(2**power for power in range(6, 23))
 DRAWN_GROUPS = 8
 KINDS = {
     "mla": Text("MLA"), "full": Text("attention"), "sliding": Text("sliding window"), "kda": Text("KDA"), "gdn": Text("GDN"),
-    "mamba2": Text("Mamba-2"), "compressed": Text("compressed rows"), "compressor-4": Text("compressor, 4 to 1"),
-    "compressor-128": Text("compressor, 128 to 1"),
+    "mamba2": Text("Mamba-2"), "compressed": Text("compressed"), "compressor-4": Text("compressor 4:1"),
+    "compressor-128": Text("compressor 128:1"),
 }
 
 
@@ -45,9 +45,11 @@ def events(model: Model, layout: Layout, settings: Settings, answer: dict) -> di
     state = recurrent_state_bytes(largest, settings.tp, settings.state_dtype) if largest else 0
     column = conv_state_bytes(largest, settings.tp, settings.conv_dtype) // (largest.conv_kernel - 1) if largest else 0
     held = held_blocks(layout, settings, settings.max_model_len)
-    first = ["align"] if not largest else ["row", "measure", "align", "page"] if layout.block_size else ["page"]
+    first = ["row", "measure", "align", "page"] if layout.block_size else ["page"]
+    if not largest:
+        first = ["align"] if len(layout.group_bytes) < 2 else []  # pages of several sizes: there is no one page to draw
     return {
-        "steps": [*first, "groups", "request", "pool"],
+        "steps": [*first, "groups", "request", "pool"], "packed": bool(layout.group_bytes),
         "row": layout.token_bytes, "row_kind": next((group.kind for group in layout.groups if not group.recurrent), ""),
         "state_kind": largest.kind if largest else "", "state": state, "conv": layout.state_bytes - state, "column": column,
         "step": unified_block(1, layout.token_bytes, settings, layout.chunk), "block": layout.block_size,
@@ -95,7 +97,9 @@ def captions(log: dict, note: Text | None) -> list:
                      percent=percent((log["page"] - state) / state, 3) if state else "0 %"),
         "groups": Text("{count} groups share the pool: one block number is a page in each of {size} tensors, {bytes} in all. "
                        "{empty} slots have no layer.", count=len(log["groups"]), size=log["size"],
-                       bytes=binary_bytes(log["block_bytes"]), empty=number(log["empty"])),
+                       bytes=binary_bytes(log["block_bytes"]), empty=number(log["empty"])) if not log["packed"] else
+                  Text("Groups: {count}. One block number is {bytes}, the pages of all layers of a group.",
+                       count=len(log["groups"]), bytes=binary_bytes(log["block_bytes"])),
         "request": Text("A request of {tokens} tokens holds {need} blocks: {rows} of rows and {states} of states.",
                         tokens=number(log["tokens"]), need=number(need), states=number(held["state"]),
                         rows=number(held["attention"] + held["window"])),
@@ -112,7 +116,7 @@ def draw_layout(result: Result, scene: Scene, frame: int, lang: str, narrow: boo
     the pool, and the requests in it."""
     log, width = scene.events, 340 if narrow else 720
     shown = log["steps"][:frame + 1]
-    page, top = _page(log, shown, width, lang)
+    page, top = _page(log, shown, width, lang) if log["steps"][0] != "groups" else ([], -14)
     groups, top = _groups(log, "groups" in shown, top + 26, width, narrow, lang)
     pool, bottom = _pool(log, shown, top + 30, width, lang)
     return Picture(d.svg(width, bottom, [*page, *groups, *pool], scene.captions[frame].render(lang)), _legend(log, shown))
@@ -168,10 +172,11 @@ def _ticks(block: int, step: int, top: float, tall: float, width: float) -> list
 def _groups(log: dict, shown: bool, top: float, width: float, narrow: bool, lang: str) -> tuple:
     """One row per group, one cell per tensor: used bytes from the bottom, padding above, outlines where no layer is."""
     left, tall = (0, 30) if narrow else (164, 42)
-    parts = [d.text(0, top, Text("one block number, a page in each of {size}: {bytes}", size=log["size"],
-                                 bytes=binary_bytes(log["block_bytes"])).render(lang), "label strong")]
+    block = binary_bytes(log["block_bytes"])
+    name = Text("one block number: {bytes}", bytes=block) if log["packed"] else \
+        Text("one block number, a page in each of {size}: {bytes}", size=log["size"], bytes=block)
+    parts, drawn = [d.text(0, top, name.render(lang), "label strong")], _alike(log["groups"])
     top += 12
-    drawn = _alike(log["groups"])
     for index, group, count in drawn[:DRAWN_GROUPS]:
         title = Text("{layers} × {kind}", kind=kind_words(group["kind"]), layers=group["layers"]).render(lang)
         if count > 1:
@@ -258,6 +263,8 @@ def _legend(log: dict, shown: list) -> list:
                                 drafts=log["drafts"], bytes=binary_bytes(log["conv"])))]
     if log["row"]:
         lines.append(("mla", Text("rows of {row} B, one per token", row=number(log["row"]))))
+    if log["packed"] and len(log["groups"]) > 1:
+        lines += [("state", Text("partial sums of the compressors")), ("padding", Text("what a group leaves of a block"))]
     if "page" in shown:
         padding = log["page"] - log["state"] - log["conv"]
         lines += [("padding", Text("padding: {bytes}", bytes=binary_bytes(padding)))] if padding else []

@@ -127,9 +127,9 @@ ZH = {
     "MLA": "MLA", "KDA": "KDA", "GDN": "GDN", "Mamba-2": "Mamba-2",
     "attention": "注意力",
     "sliding window": "滑动窗口",
-    "compressed rows": "压缩行",
-    "compressor, 4 to 1": "压缩器，4 比 1",
-    "compressor, 128 to 1": "压缩器，128 比 1",
+    "compressed": "压缩行",
+    "compressor 4:1": "压缩器 4:1",
+    "compressor 128:1": "压缩器 128:1",
     "One token's row in one {kind} layer takes {row} B. One {state} state with its convolution window takes {bytes} B, however "
     "long the sequence is.":
         "一个词元在一层（{kind}）里的行占 {row} B。一个 {state} 状态连同卷积窗口占 {bytes} B，与序列长短无关。",
@@ -152,6 +152,9 @@ ZH = {
     "one {kind} state with its window: {bytes} B": "一个 {kind} 状态及其窗口：{bytes} B",
     "drag to set the draft tokens": "拖动以设置草稿词元数",
     "one block of {kind} rows: {block} × {row} B": "一个块的行（{kind}）：{block} × {row} B",
+    "Groups: {count}. One block number is {bytes}, the pages of all layers of a group.":
+        "共 {count} 组。一个块号为 {bytes}，即一组所有层的页。",
+    "one block number: {bytes}": "一个块号：{bytes}",
     "one block number, a page in each of {size}: {bytes}": "一个块号，在 {size} 个张量中各占一页：{bytes}",
     "{layers} × {kind}": "{layers} × {kind}",
     "{count} groups of {group}": "{count} 组 {group}",
@@ -163,6 +166,8 @@ ZH = {
     "recurrent state of one layer: {bytes}": "单层的循环状态：{bytes}",
     "convolution window, 3 columns and {drafts} for drafts: {bytes}": "卷积窗口，3 列加草稿的 {drafts} 列：{bytes}",
     "rows of {row} B, one per token": "每词元一行，{row} B",
+    "partial sums of the compressors": "压缩器的部分和",
+    "what a group leaves of a block": "组在块中未用的部分",
     "padding: {bytes}": "填充：{bytes}",
     "slots without a layer: {count}": "没有层的槽：{count}",
     "blocks left over: {count}": "剩余的块：{count}",
