@@ -199,6 +199,14 @@ def test_oldest_idle_prefix_goes_first():
     assert [store.hit(s, 10_000) for s in (0, 1, 2)] == [600, 0, 500]
 
 
+def test_a_prefix_from_before_the_start_must_fit():
+    store = PrefixStore(10, 100, 1)
+    store.seed(0, 500)
+    store.seed(1, 500)  # 6 pages more than the 4 that are left
+    assert [store.hit(s, 1000) for s in (0, 1)] == [500, 0]
+    assert (store.free, store.idle_pages) == (4, 6)
+
+
 def test_a_refused_request_evicts_nothing():
     store = PrefixStore(10, 100, 1)
     store.close(0, 500, 6, store.open(0, 500, 6))

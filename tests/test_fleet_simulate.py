@@ -264,10 +264,12 @@ def test_borrowing_helps_the_borrower_and_leaks_to_the_lender():
 
 def test_nothing_is_lent_while_its_owner_waits():
     """The owner's second prompt waits for its prefill lane, so its free slot is not given away."""
-    prompts = np.array([1000, 1000, 0, 0, 0])
-    plain = Requests.plain(np.zeros(5), np.full(5, 10.0), np.array([0, 0, 1, 1, 1]))
+    arrival, klass = np.array([0.0, 0, 0, 0, 1]), np.array([1, 1, 0, 0, 1])
+    requests = replace(
+        Requests.plain(arrival, np.full(5, 10.0), klass), prompt=np.array([0, 0, 1000, 1000, 0])
+    )
     fleet = replace(queue(4, halves(4), "borrow"), prefill=lambda new, cached: 2.0)
-    assert run(replace(plain, prompt=prompts), fleet).start.tolist() == [0, 4, 0, 0, 10]
+    assert run(requests, fleet).start.tolist() == [0, 0, 0, 4, 10]
 
 
 def test_lending_stops_at_its_limit_and_what_comes_back_is_lent_again():
