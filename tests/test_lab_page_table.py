@@ -37,7 +37,8 @@ def k3(**changed):
 
 
 @pytest.mark.parametrize(("tokens", "align", "none"), [
-    (12, 0.379, 0.663), (1536, 0.521, 0.911), (8192, 0.665, 0.887), (131072, 0.956, 0.9885), (1048576, 0.9946, 0.9989)])
+    (12, 0.379, 0.663), (1536, 0.521, 0.911), (8192, 0.665, 0.887), (131072, 0.956, 0.9885),
+    (1048576, 0.9946, 0.9989)])
 def test_useful_share_of_a_k3_request(tokens, align, none):
     """TP8, fp8, blocks of 1,536 tokens; of two state blocks per group one counts as useful."""
     for mode, share in (("align", align), ("none", none)):
@@ -70,8 +71,8 @@ def test_kimi_linear_runs_two_requests_of_120_000_tokens():
 def test_fp8_codes_are_those_of_the_specification():
     """OCP 8-bit floating point, E4M3: bias 7, no infinities, largest 448, smallest 2^-9."""
     values = e4m3_values()
-    for code, value in ((0x00, 0.0), (0x01, 2**-9), (0x07, 7 * 2**-9), (0x08, 2**-6), (0x38, 1.0), (0x3C, 1.5), (0x7E, 448.0),
-                        (0xB8, -1.0), (0xFE, -448.0)):
+    for code, value in ((0x00, 0.0), (0x01, 2**-9), (0x07, 7 * 2**-9), (0x08, 2**-6), (0x38, 1.0), (0x3C, 1.5),
+                        (0x7E, 448.0), (0xB8, -1.0), (0xFE, -448.0)):
         assert values[code] == value
     assert np.flatnonzero(np.isnan(values)).tolist() == [0x7F, 0xFF]
 
@@ -130,7 +131,8 @@ def test_a_fork_at_a_block_boundary_takes_a_fresh_block_of_rows():
 
 def test_a_request_that_fits_later_gets_the_blocks_that_others_left():
     log = frames(RUN())
-    left = {block for frame in log if frame["kind"] == "leave" and frame["request"] in "AB" for block in frame["freed"]}
+    left = {block for frame in log if frame["kind"] == "leave" and frame["request"] in "AB"
+            for block in frame["freed"]}
     let_in = next(frame for frame in log if frame["kind"] == "let_in")
     assert let_in["request"] == "F" and left <= {block for table in let_in["tables"]["F"] for block in table}
 

@@ -6,6 +6,7 @@ from math import log
 import numpy as np
 
 from k3core.lab import page_table_bytes as real
+from k3core.lab import page_table_page_view as page_view
 from k3core.lab import page_table_view as view
 from k3core.lab.contract import Check, Column, Experiment, Metric, Prediction, Preset, Result, Scene, Table
 from k3core.lab.display import binary_bytes, number, percent
@@ -49,7 +50,8 @@ def run(p, seed: int) -> Result:
             Check("tables_agree", Text("every block is in as many page tables as its reference count says, and every "
                                        "table is as long as the formula says"),
                   timeline.discrepancies == 0, timeline.discrepancies, 0),
-            Check("bytes_as_formula", Text("what the page tables lead to, block by block, is what the formula counts"),
+            Check("bytes_as_formula",
+                  Text("what the page tables lead to, block by block, is what the formula counts"),
                   walked == formula, walked, formula, "B"),
             Check("pool_whole_again", Text("when the last request has left, every block is free again"),
                   timeline.frames[-1]["used"] == 0, timeline.frames[-1]["used"], 0),
@@ -63,11 +65,13 @@ def run(p, seed: int) -> Result:
             Scene("pool", Text("One pool of blocks, and the page tables that lead into it"), story,
                   view.captions(story), poster=timeline.fullest),
             Scene("page", Text("Real bytes: a page of rows, a page of state, and what attention reads"),
-                  view.page_events(read, found, p.wrong_table), [view.page_caption(read, found, p.wrong_table)]),
+                  page_view.page_events(read, found, p.wrong_table),
+                  [page_view.page_caption(read, found, p.wrong_table)]),
         ],
         answer=min(range(len(GUESSES)), key=lambda i: (abs(log(GUESSES[i] / short["request"])), i)),
         answer_text=Text("{blocks} blocks, {bytes}, of which {share} is useful.", blocks=short["blocks"],
-                         bytes=binary_bytes(short["blocks"] * layout.block_bytes), share=percent(short["request"], 3)),
+                         bytes=binary_bytes(short["blocks"] * layout.block_bytes),
+                         share=percent(short["request"], 3)),
     )
 
 
@@ -130,7 +134,8 @@ def requests_table(model, layout, settings, requests: list) -> Table:
         need = [blocks_per_request(group, tokens, settings) for group in layout.groups]
         states = sum(count for count, group in zip(need, layout.groups) if group.recurrent)
         share = mapping_efficiency(model, layout, settings, tokens)["request"]
-        rows.append((f"request:{name}", name, tokens, sum(need) - states, states, sum(need) * layout.block_bytes, share))
+        rows.append((f"request:{name}", name, tokens, sum(need) - states, states, sum(need) * layout.block_bytes,
+                     share))
     return Table((Column("id", Text("id")), Column("request", Text("request")), Column("tokens", Text("tokens")),
                   Column("row_blocks", Text("blocks of rows")), Column("state_blocks", Text("blocks of states")),
                   Column("bytes", Text("takes"), unit="B"),
@@ -166,7 +171,8 @@ def curve_table(model, settings) -> Table:
     for mode in MODES:
         other = replace(settings, mode=mode)
         layout = make_layout(model, other)
-        rows += [(tokens, mode, mapping_efficiency(model, layout, other, tokens)["request"]) for tokens in CHART_LENGTHS]
+        rows += [(tokens, mode, mapping_efficiency(model, layout, other, tokens)["request"])
+                 for tokens in CHART_LENGTHS]
     return Table((Column("tokens", Text("tokens")), Column("mode", Text("mode")),
                   Column("useful", Text("useful"), "float", "share", scale=1.0)), rows)
 
@@ -210,26 +216,29 @@ def _request_how(layout, row: tuple) -> str:
     _, name, tokens, row_blocks, state_blocks, _, share = row
     mla = sum(len(group.layers) for group in layout.groups if not group.recurrent)
     kda = sum(len(group.layers) for group in layout.groups if group.recurrent)
-    return (f"{name}: ({number(tokens)} * {mla} * {number(layout.token_bytes)} + {kda} * {number(layout.state_bytes)}) / "
-            f"({row_blocks + state_blocks} * {number(layout.block_bytes)}) = {percent(share, 4)}")
+    rows, states = f"{number(tokens)} * {mla} * {number(layout.token_bytes)}", f"{kda} * {number(layout.state_bytes)}"
+    blocks = f"{row_blocks + state_blocks} * {number(layout.block_bytes)}"
+    return f"{name}: ({rows} + {states}) / ({blocks}) = {percent(share, 4)}"
 
 
 EXPERIMENT = Experiment(
     slug="page-table", tab=5, family="pages",
     name=Text("Page table"),
     title=Text("Page table: one pool, two kinds of cache"),
-    question=Text("MLA rows grow with every token, a KDA state never grows. If both live in blocks of one size, how much of "
-                  "a block is useful, and what does a short request cost?"),
+    question=Text("MLA rows grow with every token, a KDA state never grows. If both live in blocks of one "
+                  "size, how much of a block is useful, and what does a short request cost?"),
     params=(
-        Param("lengths", Text("Tokens of requests A, B, C, …"), "list", [12, 1536, 8192, 40000, 30000, 60000], 1, 1048576,
-              max_length=len(LETTERS)),
+        Param("lengths", Text("Tokens of requests A, B, C, …"), "list", [12, 1536, 8192, 40000, 30000, 60000],
+              1, 1048576, max_length=len(LETTERS)),
         Param("running", Text("Each request: 0 away, 1 comes, 2 forks"), "list", [1, 1, 1, 2, 1, 1], 0, 2,
-              max_length=len(LETTERS), help=Text("In the drawing: ×, + and the word fork. What the list leaves out comes.")),
+              max_length=len(LETTERS),
+              help=Text("In the drawing: ×, + and the word fork. What the list leaves out comes.")),
         Param("mode", Text("States kept"), "choice", "align", choices=(
             ("none", Text("running")), ("align", Text("and aligned")), ("all", Text("every block"))),
             help=Text("For prefix reuse: none, the one at the last block boundary, or one per block.")),
         Param("drafts", Text("Draft tokens"), "int", 0, 0, 15, 1,
-              help=Text("Each needs a state of its own until it is accepted, and a column of the convolution's window.")),
+              help=Text("Each needs a state of its own until it is accepted, and a column of the convolution's "
+                        "window.")),
         Param("tp", Text("Tensor parallel ranks"), "choice", 8, choices=tuple((n, str(n)) for n in (1, 2, 4, 8, 16))),
         Param("kv_dtype", Text("MLA rows in"), "choice", "fp8", choices=(("fp8", "fp8"), ("bf16", "bf16"))),
         Param("align", Text("Block a multiple of"), "choice", 128, unit="tokens",
@@ -242,38 +251,41 @@ EXPERIMENT = Experiment(
     ),
     presets=(
         Preset("six-requests", Text("Six requests"),
-               Text("A 12-token request takes 7 blocks, 141.75 MiB. F waits until A and B have left; D's fork copies 4 blocks "
-                    "of 33.")),
+               Text("A 12-token request takes 7 blocks, 141.75 MiB. F waits until A and B have left; D's fork "
+                    "copies 4 blocks of 33.")),
         Preset("twelve-tokens", Text("12 tokens"),
-               Text("7 blocks of 20.25 MiB for 12 tokens: 37.9 % is useful. Six such requests fill this pool of 47 blocks, almost "
-                    "1 GiB for 72 tokens, and two must wait."),
+               Text("7 blocks of 20.25 MiB for 12 tokens: 37.9 % is useful. Six such requests fill this pool "
+                    "of 47 blocks, almost 1 GiB for 72 tokens, and two must wait."),
                {"lengths": [12] * 8, "running": [1] * 8, "num_blocks": 48}),
         Preset("seven-drafts", Text("7 drafts"),
-               Text("The page fits better, 95.2 % of a state block is useful; but every request holds 27 state blocks "
-                    "instead of 6, and a short one uses a tenth of what it takes."), {"drafts": 7, "num_blocks": 256}),
+               Text("The page fits better, 95.2 % of a state block is useful; but every request holds 27 state "
+                    "blocks instead of 6, and a short one uses a tenth of what it takes."),
+               {"drafts": 7, "num_blocks": 256}),
         Preset("kimi-linear", Text("Kimi-Linear, 120,000 tokens"),
-               Text("TP2 in bf16: blocks of 960 tokens, 131 per request. Of 319 two requests get in, the third waits: "
-                    "2.44 at a time."),
+               Text("TP2 in bf16: blocks of 960 tokens, 131 per request. Of 319 two requests get in, the third "
+                    "waits: 2.44 at a time."),
                {"model": "kimi-linear-48b", "tp": 2, "kv_dtype": "bf16", "align": 64, "num_blocks": 320,
                 "lengths": [120000] * 3, "running": [1, 1, 1]}),
         Preset("million", Text("A million tokens"),
-               Text("Of the long one 99.46 % is useful, 683 blocks of rows and 6 of states. The fixed price only hurts the short."),
+               Text("Of the long one 99.46 % is useful, 683 blocks of rows and 6 of states. The fixed price "
+                    "only hurts the short."),
                {"lengths": [1048576, 12], "running": [1, 1], "num_blocks": 704}),
         Preset("dense", Text("A state per block"),
-               Text("Three of four blocks hold a state that only a later request might want. However long the request, little more "
-                    "than a quarter of its memory is useful."),
+               Text("Three of four blocks hold a state that only a later request might want. However long the "
+                    "request, little more than a quarter of its memory is useful."),
                {"mode": "all", "num_blocks": 256}),
         Preset("too-long", Text("Longer than the pool"),
                Text("D can never fit. It is refused at once, and E, behind it, is not held up."),
                {"lengths": [8192, 30000, 12, 400000, 30000], "running": [1] * 5}),
         Preset("wrong-table", Text("The wrong table"),
-               Text("The KDA block is read as rows: nearly every value is wrong, some are NaN, and nothing raises an error."),
+               Text("The KDA block is read as rows: nearly every value is wrong, some are NaN, and nothing "
+                    "raises an error."),
                {"wrong_table": True}, breaks=("rows_read_back",)),
     ),
-    prediction=Prediction(Text("A request of 12 tokens takes blocks for its rows and for its states. How much of the memory it "
-                               "takes holds something it needs?"),
+    prediction=Prediction(Text("A request of 12 tokens takes blocks for its rows and for its states. How much "
+                               "of the memory it takes holds something it needs?"),
                           tuple(Text("about {share}", share=percent(share)) for share in GUESSES)),
     function=run,
-    draw={"pool": view.draw_pool, "page": view.draw_page},
+    draw={"pool": view.draw_pool, "page": page_view.draw_page},
     code=(PageTables.allocate, PageTables.writable, written_next, pool_bytes, real.read_back),
 )

@@ -15,8 +15,8 @@ def read_back(model, layout, settings, wrong_table: bool, rng: np.random.Generat
     """Write one page of rows, striped so that the eye knows them again, and one of state; read the rows back.
 
     The pool is a miniature: one tensor, and of each page the share of one KDA head (page bytes grow with heads, so
-    nothing else changes). wrong_table: attention looks the block up in the KDA group's table. Returns values as
-    float32: `rows` as written and `read` as read [tokens, width], `state` [dk, dv]; `blocks`, the block of each group.
+    nothing else changes). wrong_table: attention looks the block up in the KDA group's table. Returns float32 values,
+    `rows` as written and `read` as read [tokens, width] and `state` [dk, dv], and `blocks`, the block of each group.
     """
     kda = model.recurrent[0]
     width = model.attention[0].row_elements

@@ -132,9 +132,10 @@ class Timeline:
     def _record(self, kind: str, name: str | None = None, taken=(), freed=(), **more) -> None:
         tables = {other: [list(table) for table in self.tables.tables[other]] for other in self.tokens}
         running = {other: running_index(self.layout, self.settings, tokens) for other, tokens in self.tokens.items()}
-        self.frames.append({"kind": kind, "request": name, "tables": tables, "tokens": dict(self.tokens), "running": running,
-                            "waiting": list(self.waiting), "taken": [list(blocks) for blocks in taken],
-                            "freed": list(freed), "used": self.pool.num_blocks - 1 - self.pool.free_blocks} | more)
+        self.frames.append({"kind": kind, "request": name, "tables": tables, "tokens": dict(self.tokens),
+                            "running": running, "waiting": list(self.waiting), "freed": list(freed),
+                            "taken": [list(blocks) for blocks in taken],
+                            "used": self.pool.num_blocks - 1 - self.pool.free_blocks} | more)
         self.discrepancies += discrepancies(self.pool.references, tables)
         self.discrepancies += sum(list(map(len, table)) != self.need(self.tokens[other])
                                   for other, table in tables.items())

@@ -31,11 +31,13 @@ def shades(values: np.ndarray, scale: float) -> list:
 def page_caption(read: dict, found: dict, wrong_table: bool) -> Text:
     """What the reader sees in the three pictures."""
     if not wrong_table:
-        return Text("Attention looks up block {block} in the MLA group's table and finds the rows that were written, all {count} "
-                    "values. Click the state's page to let it look into the other table.", block=read["blocks"][0],
+        return Text("Attention looks up block {block} in the MLA group's table and finds the rows that were "
+                    "written, all {count} values. Click the state's page to let it look into the other table.",
+                    block=read["blocks"][0],
                     count=number(found["values"]))
-    return Text("Attention looks up block {block} in the KDA group's table. The bytes are there and nothing raises an error, but "
-                "{wrong} of {count} values are wrong, {bad} of them no finite numbers.", block=read["blocks"][1],
+    return Text("Attention looks up block {block} in the KDA group's table. The bytes are there and nothing "
+                "raises an error, but {wrong} of {count} values are wrong, {bad} of them no finite numbers.",
+                block=read["blocks"][1],
                 wrong=number(found["different"]), count=number(found["values"]), bad=number(found["not_finite"]))
 
 
@@ -57,7 +59,8 @@ def draw_page(result: Result, scene: Scene, frame: int, lang: str, narrow: bool)
         picture = [d.text(x, y + 12, titles[name].render(lang), "label strong"),
                    d.rect(x, y + 20, across, tall, "heat-frame chosen" if chosen else "heat-frame"),
                    *_heat(log["shades"][name], x, y + 20, unit, style)]
-        click = {} if name == "read" else {"data_click": "wrong_table", "data_value": "true" if name == "state" else "false"}
+        other = "true" if name == "state" else "false"
+        click = {} if name == "read" else {"data_click": "wrong_table", "data_value": other}
         parts.append(d.group(picture, **click))
     parts.append(_arrow(places["state" if log["wrong"] else "rows"], places["read"], across, tall, narrow))
     bottom = 3 * (tall + 44) if narrow else tall + 46
@@ -88,4 +91,5 @@ def _arrow(source: tuple, target: tuple, across: float, tall: float, narrow: boo
 def _legend(log: dict) -> list:
     bad = sum(shade == GARBAGE for line in log["shades"]["read"] for shade in line)
     return [("mla", Text("rows: the darker, the larger the value")), ("state", Text("the state, read as a state")),
-            ("miss", Text("no number, or far larger than any row: {n} of {total} shown", n=bad, total=SHOWN[0] * SHOWN[1]))]
+            ("miss", Text("no number, or far larger than any row: {n} of {total} shown", n=bad,
+                          total=SHOWN[0] * SHOWN[1]))]

@@ -5,7 +5,6 @@ from k3core.lab import drawing as d
 from k3core.lab.contract import Figure, Picture, Result, Scene, Table
 from k3core.lab.display import binary_bytes, number, percent
 from k3core.lab.page_table_log import contents, role
-from k3core.lab.page_table_page_view import draw_page, page_caption, page_events  # noqa: F401
 from k3core.lab.text import Text
 from k3core.sizing import blocks_per_request
 
@@ -22,8 +21,10 @@ def events(layout, settings, timeline, listed: list, marks: list) -> dict:
     """The log of the scene: every frame, and the geometry that drawing needs."""
     names = [name for name, _, _ in listed]
     forks = [name for name in timeline.final if name.islower()]
-    groups = [{"kind": group.kind, "layers": len(group.layers), "recurrent": group.recurrent} for group in layout.groups]
-    need = {name: [blocks_per_request(group, tokens, settings) for group in layout.groups] for name, tokens, _ in listed}
+    groups = [{"kind": group.kind, "layers": len(group.layers), "recurrent": group.recurrent}
+              for group in layout.groups]
+    need = {name: [blocks_per_request(group, tokens, settings) for group in layout.groups]
+            for name, tokens, _ in listed}
     return {"frames": timeline.frames, "num_blocks": timeline.pool.num_blocks, "block_bytes": layout.block_bytes,
             "block_size": layout.block_size, "page_bytes": layout.page_bytes, "state_bytes": layout.state_bytes,
             "group_size": layout.group_size, "groups": groups, "names": names, "marks": list(marks),
@@ -43,24 +44,28 @@ def _caption(log: dict, frame: dict) -> Text:
     kind, name = frame["kind"], frame["request"]
     rows, states = _taken(log, frame)
     if kind == "empty":
-        return Text("{count} blocks of {bytes}: a block is one page in each of {pages} tensors, and every page is {page}. Block 0 "
-                    "is the null block, which is never handed out.", count=number(log["num_blocks"]),
-                    bytes=binary_bytes(log["block_bytes"]), pages=log["group_size"], page=binary_bytes(log["page_bytes"]))
+        return Text("{count} blocks of {bytes}: a block is one page in each of {pages} tensors, and every page "
+                    "is {page}. Block 0 is the null block, which is never handed out.",
+                    count=number(log["num_blocks"]), bytes=binary_bytes(log["block_bytes"]),
+                    pages=log["group_size"], page=binary_bytes(log["page_bytes"]))
     if kind in ("arrive", "let_in"):
         what = {"arrive": Text("{name} comes", name=name), "let_in": Text("Now {name} fits", name=name)}[kind]
-        return Text("{what}, with {tokens} of its {total} tokens. It takes {count} blocks from the front of the free list, "
-                    "{rows} for rows and {states} for states.", what=what, tokens=number(frame["tokens"][name]),
+        return Text("{what}, with {tokens} of its {total} tokens. It takes {count} blocks from the front of "
+                    "the free list, {rows} for rows and {states} for states.",
+                    what=what, tokens=number(frame["tokens"][name]),
                     total=number(log["final"][name]), count=rows + states, rows=rows, states=states)
     if kind == "grow" and not rows + states:
         return Text("The requests reach their full length within the blocks that they have.")
     if kind == "grow" and not states:
-        return Text("The requests grow. Blocks taken for rows: {rows}; for states: none, because a state does not grow.", rows=rows)
+        return Text("The requests grow. Blocks taken for rows: {rows}; for states: none, because a state does "
+                    "not grow.", rows=rows)
     if kind == "grow":
-        return Text("The requests grow. Blocks taken for rows: {rows}; for states: {states}, because one is kept at every block.",
+        return Text("The requests grow. Blocks taken for rows: {rows}; for states: {states}, because one is "
+                    "kept at every block.",
                     rows=rows, states=states)
     if kind == "wait":
-        return Text("{name} will need {need} blocks, and {room} are not yet promised to others. It takes none and waits: all or "
-                    "nothing.", name=name, need=frame["need"], room=frame["room"])
+        return Text("{name} will need {need} blocks, and {room} are not yet promised to others. It takes none "
+                    "and waits: all or nothing.", name=name, need=frame["need"], room=frame["room"])
     if kind == "refuse":
         return Text("{name} will need {need} blocks, more than the pool has. It can never run, so it is refused now.",
                     name=name, need=number(frame["need"]))
@@ -70,20 +75,23 @@ def _caption(log: dict, frame: dict) -> Text:
 def _fork_or_leave(log: dict, frame: dict, copied: int) -> Text:
     kind, name = frame["kind"], frame["request"]
     if kind == "fork":
-        return Text("{name} goes on from {source} another way. It shares all {count} blocks: each counts two references now, and "
-                    "not a byte was copied.", name=name, source=frame["source"], count=_entries(frame, name))
+        return Text("{name} goes on from {source} another way. It shares all {count} blocks: each counts two "
+                    "references now, and not a byte was copied.",
+                    name=name, source=frame["source"], count=_entries(frame, name))
     if kind == "write":
-        return Text("{name} writes a token. What {source} must not see needs blocks of its own, {copied}: its running states, and "
-                    "the rows of the block that is part full. {shared} blocks stay shared.", name=name,
+        return Text("{name} writes a token. What {source} must not see needs blocks of its own, {copied}: its "
+                    "running states, and the rows of the block that is part full. {shared} blocks stay shared.",
+                    name=name,
                     source=frame["source"], copied=copied, shared=_entries(frame, name) - copied)
     if kind == "fork_refused":
-        return Text("{name} would fork, but its copy needs {need} blocks of its own and {room} are not promised: no fork.",
+        return Text("{name} would fork, but its copy needs {need} blocks of its own and {room} are not "
+                    "promised: no fork.",
                     name=name, need=frame["need"], room=frame["room"])
     if not frame["tables"]:
         return Text("{name}, the last, leaves. All blocks are free again.", name=name)
     if len(frame["freed"]) < frame["held"]:
-        return Text("{name} leaves. Of its {held} blocks {freed} fall free; the others stay, because another table still holds "
-                    "them.", name=name, held=frame["held"], freed=len(frame["freed"]))
+        return Text("{name} leaves. Of its {held} blocks {freed} fall free; the others stay, because another "
+                    "table still holds them.", name=name, held=frame["held"], freed=len(frame["freed"]))
     return Text("{name} leaves. Its {freed} blocks fall free, wherever they lie; nothing is moved.", name=name,
                 freed=len(frame["freed"]))
 
@@ -114,7 +122,8 @@ def draw_pool(result: Result, scene: Scene, frame: int, lang: str, narrow: bool)
     below = tables_bottom + 8 if narrow else grid_bottom + 12
     numbers, bottom = _numbers(log, frame, below, 340 if narrow else GRID, lang)
     parts = [*grid, *tables, *numbers]
-    return Picture(d.svg(width, max(bottom, tables_bottom), parts, scene.captions[frame].render(lang)), _legend(log, now, blocks))
+    drawing = d.svg(width, max(bottom, tables_bottom), parts, scene.captions[frame].render(lang))
+    return Picture(drawing, _legend(log, now, blocks))
 
 
 def _grid(log: dict, now: dict, blocks: dict, width: float, lang: str) -> tuple:
@@ -158,7 +167,8 @@ def _cell(log: dict, block: int, held: dict, place: tuple, size: float, fresh: b
         words = holders[0]
         if size > 22:  # room for a second sign: the other holder, or the group of a state
             words += holders[1] if len(holders) > 1 else str(held["group"]) if group["recurrent"] else ""
-        shapes.append(d.text(x + size / 2, y + size / 2 + 4, words, "cell-mark on-dark" if dark else "cell-mark", "middle"))
+        style = "cell-mark on-dark" if dark else "cell-mark"
+        shapes.append(d.text(x + size / 2, y + size / 2 + 4, words, style, "middle"))
     if len(holders) > 1:
         corner = size * 0.4
         shapes.append(d.path(f"M{d.number(x + size)} {d.number(y)}v{d.number(corner)}l-{d.number(corner)} "
@@ -192,10 +202,12 @@ def _request(log: dict, now: dict, place: int, name: str, left: float, y: float,
     mark = log["marks"][place]
     if not mark:
         words = Text("+ {name}, {tokens} tokens", name=name, tokens=number(log["lengths"][place])).render(lang)
-        return [d.rect(left, y + 2, width - 1, ROW - 8, "ghost add", data_click="running", data_value=_marks(log, place, 1)),
+        return [d.rect(left, y + 2, width - 1, ROW - 8, "ghost add", data_click="running",
+                       data_value=_marks(log, place, 1)),
                 d.text(left + 8, y + 19, words, "small")]
     parts = [d.text(left, y + 12, name, "label strong", data_id=f"request:{name}"),
-             d.text(left + 18, y + 12, _standing(log, now, place, name).render(lang), "small", data_id=f"request:{name}")]
+             d.text(left + 18, y + 12, _standing(log, now, place, name).render(lang), "small",
+                    data_id=f"request:{name}")]
     fork = Text("fork").render(lang)
     parts.append(_button(left + width - 62, y, 40, fork, _marks(log, place, 1 if mark == 2 else 2), mark == 2))
     parts.append(_button(left + width - 18, y, 18, "×", _marks(log, place, 0), False))
@@ -203,7 +215,8 @@ def _request(log: dict, now: dict, place: int, name: str, left: float, y: float,
     if len(log["lengths"]) >= 6:  # a shorter list means fewer requests, and a grip would bring the others back
         unit = _unit(log, width)
         end = left + KDA_WIDTH + log["lengths"][place] / log["block_size"] * unit
-        parts.append(d.circle(end, y + 21, 6, "grip", title=Text("drag to set the tokens of {name}", name=name).render(lang),
+        words = Text("drag to set the tokens of {name}", name=name).render(lang)
+        parts.append(d.circle(end, y + 21, 6, "grip", title=words,
                               data_drag_x="lengths", data_item=place, data_per_x=repr(unit / log["block_size"])))
     return parts
 
@@ -224,7 +237,8 @@ def _marks(log: dict, place: int, mark: int) -> str:
 def _standing(log: dict, now: dict, place: int, name: str) -> Text:
     total = log["lengths"][place]
     if name in now["tables"] and now["tokens"][name] < total:
-        return Text("{tokens} of {total} tokens, {count} blocks", tokens=number(now["tokens"][name]), total=number(total),
+        return Text("{tokens} of {total} tokens, {count} blocks",
+                    tokens=number(now["tokens"][name]), total=number(total),
                     count=_entries(now, name))
     if name in now["tables"]:
         return Text("{total} tokens, {count} blocks", total=number(total), count=_entries(now, name))
@@ -267,9 +281,10 @@ def _strip(now: dict, name: str, group: int, x: float, y: float, unit: float, ne
     styles = {"rows": "mla", "running": "state", "kept": "snapshot", "draft": "snapshot"}
     parts = [d.rect(x, y, unit * need - 1, 10, "ghost")]
     if unit < 2.5:
-        runs = [[role, index, index] for index, role in enumerate(roles) if index == 0 or roles[index - 1] != role]
-        for run, following in zip(runs, [*(start for _, start, _ in runs[1:]), len(roles)]):
-            parts.append(d.rect(x + run[1] * unit, y, (following - run[1]) * unit, 10, styles[run[0]], f"request:{name}"))
+        runs = [(kind, index) for index, kind in enumerate(roles) if index == 0 or roles[index - 1] != kind]
+        for run, following in zip(runs, [*(start for _, start in runs[1:]), len(roles)]):
+            wide = (following - run[1]) * unit
+            parts.append(d.rect(x + run[1] * unit, y, wide, 10, styles[run[0]], f"request:{name}"))
         return parts
     for index, (block, kind) in enumerate(zip(table, roles)):
         parts.append(d.rect(x + index * unit, y, unit - 1, 10, styles[kind], f"block:{block}", str(block)))
@@ -284,7 +299,8 @@ def _numbers(log: dict, frame: int, top: float, width: float, lang: str) -> tupl
         return [], bottom
     now = log["frames"][frame]
     taken = {block for blocks in now["taken"] for block in blocks}
-    parts = [d.text(0, top + 10, Text("page table of {name}", name=name).render(lang), "label strong", data_id=f"request:{name}")]
+    words = Text("page table of {name}", name=name).render(lang)
+    parts = [d.text(0, top + 10, words, "label strong", data_id=f"request:{name}")]
     y = top + 16
     order = [g for g, group in enumerate(log["groups"]) if group["recurrent"]] + \
             [g for g, group in enumerate(log["groups"]) if not group["recurrent"]]
@@ -339,7 +355,8 @@ def _legend(log: dict, now: dict, blocks: dict) -> list:
 def curve_figure(table: Table, lengths: list) -> Figure:
     """Short requests pay for their states, long ones do not."""
     styles = {"none": ("state", [1, 0]), "align": ("mla", [6, 4]), "all": ("miss", [2, 3])}
-    names = {"none": Text("running state only"), "align": Text("and the aligned one"), "all": Text("a state per block")}
+    names = {"none": Text("running state only"), "align": Text("and the aligned one"),
+             "all": Text("a state per block")}
     useful = {(tokens, mode): share for tokens, mode, share in table.rows}
     places = {"none": 192, "align": 192, "all": 131072}  # where a line has room above it for its name
     labels = [(at, useful[at, mode], names[mode], styles[mode][0]) for mode, at in places.items()]
@@ -348,7 +365,7 @@ def curve_figure(table: Table, lengths: list) -> Figure:
     layers = [charts.line_layer(x, y, charts.series("mode", styles), ["tokens", "mode", "useful"]),
               charts.label_layer("tokens", "useful", labels)]
     return Figure("curve", "curve", Text("How much of what a request takes is useful"),
-                  Text("The states are a fixed price: {share} of 12 tokens' memory is useful in mode align, and nearly all of a "
-                       "long request's. The vertical lines are your requests.",
+                  Text("The states are a fixed price: {share} of 12 tokens' memory is useful in mode align, "
+                       "and nearly all of a long request's. The vertical lines are your requests.",
                        share=percent(next(row[2] for row in table.rows if row[1] == "align"), 3)),
                   {"layer": layers + [charts.rule_layer(tokens) for tokens in sorted(set(lengths))]})

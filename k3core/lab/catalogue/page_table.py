@@ -3,10 +3,11 @@
 ZH = {
     "Page table": "页表",
     "Page table: one pool, two kinds of cache": "页表：一个池，两种缓存",
-    "MLA rows grow with every token, a KDA state never grows. If both live in blocks of one size, how much of a block is "
-    "useful, and what does a short request cost?":
+    "MLA rows grow with every token, a KDA state never grows. If both live in blocks of one size, how much of "
+    "a block is useful, and what does a short request cost?":
         "MLA 的行随每个词元增长，KDA 的状态从不增长。如果两者都住在同样大小的块里，一个块有多少是有用的？一个短请求要付出多少？",
-    "every block is in as many page tables as its reference count says, and every table is as long as the formula says":
+    "every block is in as many page tables as its reference count says, and every table is as long as the "
+    "formula says":
         "每个块所在的页表数等于它的引用计数，每张页表的长度与公式一致",
     "what the page tables lead to, block by block, is what the formula counts": "沿页表逐块数出的有用字节，与公式的结果相同",
     "when the last request has left, every block is free again": "最后一个请求离开后，所有块都重新空闲",
@@ -63,30 +64,31 @@ ZH = {
     "A 12-token request takes 7 blocks, 141.75 MiB. F waits until A and B have left; D's fork copies 4 blocks of 33.":
         "12 个词元的请求占用 7 个块，共 141.75 MiB。F 要等 A 和 B 离开；D 的分叉只复制 33 个块中的 4 个。",
     "12 tokens": "12 个词元",
-    "7 blocks of 20.25 MiB for 12 tokens: 37.9 % is useful. Six such requests fill this pool of 47 blocks, almost 1 GiB for "
-    "72 tokens, and two must wait.":
+    "7 blocks of 20.25 MiB for 12 tokens: 37.9 % is useful. Six such requests fill this pool of 47 blocks, "
+    "almost 1 GiB for 72 tokens, and two must wait.":
         "12 个词元占用 7 个 20.25 MiB 的块，其中 37.9 % 有用。六个这样的请求就占满了 47 个块的池：72 个词元用去将近 1 GiB，另外两个只能等待。",
     "7 drafts": "7 个草稿",
-    "The page fits better, 95.2 % of a state block is useful; but every request holds 27 state blocks instead of 6, and a "
-    "short one uses a tenth of what it takes.":
+    "The page fits better, 95.2 % of a state block is useful; but every request holds 27 state blocks instead "
+    "of 6, and a short one uses a tenth of what it takes.":
         "页更合身，状态块的 95.2 % 有用；但每个请求要占 27 个状态块，而不是 6 个，短请求只用到所占内存的十分之一。",
     "Kimi-Linear, 120,000 tokens": "Kimi-Linear，120,000 个词元",
-    "TP2 in bf16: blocks of 960 tokens, 131 per request. Of 319 two requests get in, the third waits: 2.44 at a time.":
+    "TP2 in bf16: blocks of 960 tokens, 131 per request. Of 319 two requests get in, the third waits: 2.44 at "
+    "a time.":
         "TP2、bf16：每块 960 个词元，每个请求 131 块。319 个块放得下两个请求，第三个等待：同时最多 2.44 个。",
     "A million tokens": "一百万个词元",
     "Of the long one 99.46 % is useful, 683 blocks of rows and 6 of states. The fixed price only hurts the short.":
         "长请求的 99.46 % 有用：683 个行块，6 个状态块。固定的价钱只让短请求吃亏。",
     "A state per block": "每块一份状态",
-    "Three of four blocks hold a state that only a later request might want. However long the request, little more than a "
-    "quarter of its memory is useful.":
+    "Three of four blocks hold a state that only a later request might want. However long the request, little "
+    "more than a quarter of its memory is useful.":
         "四个块中有三个存着也许日后才有请求用到的状态。无论请求多长，它的内存只有四分之一多一点是有用的。",
     "Longer than the pool": "比池还长",
     "D can never fit. It is refused at once, and E, behind it, is not held up.": "D 永远放不下，因此立刻被拒绝，排在后面的 E 不受影响。",
     "The wrong table": "用错页表",
     "The KDA block is read as rows: nearly every value is wrong, some are NaN, and nothing raises an error.":
         "把 KDA 块当作行来读：几乎每个值都是错的，有些还是 NaN，却没有任何报错。",
-    "A request of 12 tokens takes blocks for its rows and for its states. How much of the memory it takes holds something it "
-    "needs?":
+    "A request of 12 tokens takes blocks for its rows and for its states. How much of the memory it takes "
+    "holds something it needs?":
         "一个 12 词元的请求要为它的行和状态占用若干块。所占的内存里，有多少存的是它需要的东西？",
     "about {share}": "约 {share}",
     "MLA rows": "MLA 行",
@@ -94,28 +96,29 @@ ZH = {
     "states kept for reuse or drafts": "为复用或草稿保留的状态",
     "reserved rows, not written yet": "已预留、尚未写入的行",
     "padding": "填充",
-    "{count} blocks of {bytes}: a block is one page in each of {pages} tensors, and every page is {page}. Block 0 is the null "
-    "block, which is never handed out.":
+    "{count} blocks of {bytes}: a block is one page in each of {pages} tensors, and every page is {page}. "
+    "Block 0 is the null block, which is never handed out.":
         "共 {count} 个块，每块 {bytes}：一个块就是 {pages} 个张量中各一页，每页 {page}。0 号块是空块，从不分配。",
     "{name} comes": "{name} 到来",
     "Now {name} fits": "现在放得下 {name} 了",
-    "{what}, with {tokens} of its {total} tokens. It takes {count} blocks from the front of the free list, {rows} for rows and "
-    "{states} for states.":
+    "{what}, with {tokens} of its {total} tokens. It takes {count} blocks from the front of the free list, "
+    "{rows} for rows and {states} for states.":
         "{what}，带着 {total} 个词元中的 {tokens} 个。它从空闲链表头部取走 {count} 个块：行用 {rows} 个，状态用 {states} 个。",
     "The requests reach their full length within the blocks that they have.": "请求在已有的块之内增长到了完整长度。",
     "The requests grow. Blocks taken for rows: {rows}; for states: none, because a state does not grow.":
         "请求继续增长。行新取 {rows} 个块；状态一个也不取，因为状态不会增长。",
     "The requests grow. Blocks taken for rows: {rows}; for states: {states}, because one is kept at every block.":
         "请求继续增长。行新取 {rows} 个块；状态新取 {states} 个，因为每个块都要保留一份状态。",
-    "{name} will need {need} blocks, and {room} are not yet promised to others. It takes none and waits: all or nothing.":
+    "{name} will need {need} blocks, and {room} are not yet promised to others. It takes none and waits: all "
+    "or nothing.":
         "{name} 最终需要 {need} 个块，而没有许给别人的只有 {room} 个。它一个也不拿，继续等待：要么全给，要么不给。",
     "{name} will need {need} blocks, more than the pool has. It can never run, so it is refused now.":
         "{name} 最终需要 {need} 个块，比整个池还多。它永远无法运行，所以现在就拒绝。",
-    "{name} goes on from {source} another way. It shares all {count} blocks: each counts two references now, and not a byte "
-    "was copied.":
+    "{name} goes on from {source} another way. It shares all {count} blocks: each counts two references now, "
+    "and not a byte was copied.":
         "{name} 从 {source} 处另走一路。它共享全部 {count} 个块：每个块的引用计数都变成 2，一个字节也没有复制。",
-    "{name} writes a token. What {source} must not see needs blocks of its own, {copied}: its running states, and the rows of "
-    "the block that is part full. {shared} blocks stay shared.":
+    "{name} writes a token. What {source} must not see needs blocks of its own, {copied}: its running states, "
+    "and the rows of the block that is part full. {shared} blocks stay shared.":
         "{name} 写入一个词元。不能让 {source} 看到的内容需要自己的块，共 {copied} 个：运行中的状态，以及未写满的那块行。其余 {shared} 个块仍然共享。",
     "{name} would fork, but its copy needs {need} blocks of its own and {room} are not promised: no fork.":
         "{name} 想要分叉，但副本自己需要 {need} 个块，未许出的只有 {room} 个：不能分叉。",
@@ -146,17 +149,17 @@ ZH = {
     "a state per block": "每块一份状态",
     "tokens of the request": "请求的词元数",
     "How much of what a request takes is useful": "请求所占内存中有用的比例",
-    "The states are a fixed price: {share} of 12 tokens' memory is useful in mode align, and nearly all of a long request's. The "
-    "vertical lines are your requests.":
+    "The states are a fixed price: {share} of 12 tokens' memory is useful in mode align, and nearly all of a "
+    "long request's. The vertical lines are your requests.":
         "状态是固定的价钱：在 align 模式下，12 个词元所占内存只有 {share} 有用，长请求则几乎全部有用。竖线是你的请求。",
     "block {block}: rows of tokens": "块 {block}：词元的行",
     "block {block}: a KDA state": "块 {block}：一份 KDA 状态",
     "what attention reads": "注意力读到的内容",
-    "Attention looks up block {block} in the MLA group's table and finds the rows that were written, all {count} values. Click "
-    "the state's page to let it look into the other table.":
+    "Attention looks up block {block} in the MLA group's table and finds the rows that were written, all "
+    "{count} values. Click the state's page to let it look into the other table.":
         "注意力在 MLA 组的页表里查到块 {block}，读到的正是写入的行，{count} 个值全部正确。点击状态页，让它去查另一张页表。",
-    "Attention looks up block {block} in the KDA group's table. The bytes are there and nothing raises an error, but {wrong} of "
-    "{count} values are wrong, {bad} of them no finite numbers.":
+    "Attention looks up block {block} in the KDA group's table. The bytes are there and nothing raises an "
+    "error, but {wrong} of {count} values are wrong, {bad} of them no finite numbers.":
         "注意力在 KDA 组的页表里查到块 {block}。字节确实在那里，也没有任何报错，但 {count} 个值中有 {wrong} 个是错的，其中 {bad} 个不是有限数。",
     "rows: the darker, the larger the value": "行：颜色越深，值越大",
     "the state, read as a state": "状态，按状态读取",
