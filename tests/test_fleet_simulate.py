@@ -1,5 +1,6 @@
 """The simulation against queueing theory, its own second path, and its own books."""
 
+import random
 from dataclasses import replace
 
 import numpy as np
@@ -71,6 +72,25 @@ def test_mmc(rate, servers, precision):
 def test_mmc_by_events():
     intervals = over_seeds(8, lambda rng: [run(customers(rng, 60_000, 8), queue(10, BY_EVENTS)).wait.mean()])
     assert_inside(intervals, [MMc(8, 1, 10).mean_wait], 0.1)
+
+
+def test_mmc_of_ciws_readme():
+    """CiwPython/Ciw README: M/M/3, arrivals .2, service .1, seed 1, 1440 time units: mean wait 4.2305."""
+    draw, now, busy, waiting, rows = random.Random(1).expovariate, 0.0, [], [], []
+    arrival = draw(0.2)
+    while min([arrival, *busy]) < 1440:  # Ciw draws a service time when the service begins
+        now = min([arrival, *busy])
+        if now in busy:
+            busy.remove(now)
+        else:
+            waiting.append(now)
+        if waiting and len(busy) < 3:
+            rows.append((waiting.pop(0), draw(0.1)))
+            busy.append(now + rows[-1][1])
+        if now == arrival:
+            arrival = now + draw(0.2)
+    result = run(Requests.plain(*map(np.array, zip(*rows, strict=True))), queue(3))
+    assert result.wait[result.end < 1440].mean() == pytest.approx(4.230543089827278, rel=1e-12)
 
 
 def test_md1():

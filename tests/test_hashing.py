@@ -414,6 +414,13 @@ def test_ring_share_is_what_the_keys_see():
     assert Ring(list("abc"), "ketama", 40).shares().sum() == pytest.approx(1)
 
 
+@pytest.mark.parametrize("vnodes, low, high", [(10, 0.37, 2.00), (100, 0.761, 1.276), (160, 0.81, 1.22)])
+def test_ring_share_keeps_to_its_99_percent_interval(vnodes, low, high):
+    """Quantiles of Gamma(V)/V, the limit for many nodes (the jump paper prints 0.76 .. 1.28 for V = 100)."""
+    ratios = ring_ratios(100, vnodes, 120)
+    assert np.quantile(ratios, [0.005, 0.995]) == pytest.approx([low, high], rel=0.05)
+
+
 def test_balance_of_known_counts():
     assert balance([10, 20, 30]) == Balance(1.5, pytest.approx(0.408248290), 10.0, 2)
     assert balance([10, 20, 30], weights=[1, 2, 3]) == Balance(1.0, 0.0, 0.0, 2)
