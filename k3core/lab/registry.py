@@ -7,6 +7,7 @@ from k3core.lab.contract import Experiment
 TABS = {
     "speculative-replay": "speculative_replay",
     "byte-cost": "byte_cost",
+    "verify-and-replay": "verify_and_replay",
     "replayssm-ring": "replayssm_ring",
     "page-table": "page_table",
     "consistent-hashing": "consistent_hashing",

@@ -1,0 +1,271 @@
+"""Tab `verify-and-replay`: one stream of tokens built in several ways, and which of them end in the same bits."""
+
+from functools import reduce
+
+import numpy as np
+
+from k3core.bf16 import from_bf16, to_bf16
+from k3core.kda import (
+    apply_segment,
+    compose_segments,
+    gate_lower_bound,
+    kda_chunk,
+    kda_read,
+    kda_recurrent,
+    kda_segment,
+    kda_step,
+    kda_update,
+    l2norm,
+)
+from k3core.lab import verify_and_replay_runs as runs
+from k3core.lab import verify_and_replay_view as view
+from k3core.lab.contract import Check, Column, Experiment, Metric, Prediction, Preset, Progress, Result, Scene, Table
+from k3core.lab.display import number
+from k3core.lab.params import Param
+from k3core.lab.text import Text
+from k3core.lab.verify_and_replay_runs import DK, DV, TOKENS
+from k3core.replayssm import verify_and_replay
+
+PRECISIONS = {
+    "float64": (np.float64, Text("float64")),
+    "float32": (np.float32, Text("float32")),
+    "bf16": (np.float32, Text("float32, inputs rounded to bf16")),
+}
+TOLERANCES = {"0": Text("none: every bit counts"), "0.0001": Text("0.0001"), "0.01": Text("0.01")}
+ANSWERS = (0, 1, 2, 4)  # how many of the four other ways end bit-equal: the options of the prediction
+
+
+def run(p, seed: int):
+    """Build the stream straight, interrupted, deviated, in chunks and in segments, in every precision."""
+    rng = np.random.default_rng(seed)
+    exact = draw_stream(p.memory, rng)
+    start = rng.standard_normal((1, DK, DV)) * 0.3
+    plan = runs.plan(p, rng)
+    built = {}
+    for done, precision in enumerate(PRECISIONS):
+        yield Progress(done, len(PRECISIONS))
+        built[precision] = build(p, cast(exact, precision), start.astype(PRECISIONS[precision][0]), plan)
+    mine = built[p.precision]
+    left, bound_left = fade(p, cast(exact, p.precision), plan["noise"])
+    reference = built["float64"]["straight"]
+    rounding = float(np.abs(mine["straight"] - reference).max())
+    rounding_bound = rounding_allowed(p.precision, reference)
+    caught = mine["deviated"]["detected_at"]
+    equal = {name: mine[name] == 0.0 for name in ("stepwise", "resumed", "corrected")}
+    equal["corrected"] = caught is not None and equal["corrected"]  # unnoticed, it may fade to nothing or not
+    ways = int(equal["resumed"]) + int(equal["corrected"])
+    return Result(
+        metrics=_metrics(p, mine, equal, left, bound_left, rounding, rounding_bound),
+        checks=_checks(mine, caught, float(p.tolerance), left, bound_left, rounding, rounding_bound),
+        tables={"ways": ways_table(built), "fade": fade_table(p, left, bound_left)},
+        figures=[view.fade_figure(p, caught)],
+        scenes=[
+            Scene("runs", Text("Three runs of the same stream"), view.run_events(p, mine),
+                  view.run_captions(p, mine), poster=view.run_poster(mine)),
+            Scene("nodes", Text("Segments from several nodes, composed"), view.node_events(p, mine),
+                  view.node_captions(p, mine), poster=view.node_poster(mine)),
+        ],
+        answer=ANSWERS.index(ways),
+        answer_text=Text("{n} of four: what repeats the same operations on every token in the same order. "
+                         "Chunks and segments come within {error}.", n=ways, error=number(max(mine["chunk"], mine["nodes"]), 2)),
+    )
+
+
+def draw_stream(memory: int, rng) -> tuple:
+    """q, k, v, g, beta of one head in float64; most gates forget over about `memory` tokens."""
+    q, k = (l2norm(rng.standard_normal((TOKENS, 1, DK))) for _ in range(2))
+    z = 0.7 * rng.standard_normal((TOKENS, 1, DK)) - np.log(5.0 * memory - 1.0)
+    return q, k, rng.standard_normal((TOKENS, 1, DV)), gate_lower_bound(z, np.zeros(1)), rng.random((TOKENS, 1))
+
+
+def cast(stream: tuple, precision: str) -> tuple:
+    """The stream's arrays as a precision of `PRECISIONS` holds them."""
+    if precision == "bf16":
+        return tuple(from_bf16(to_bf16(x)) for x in stream)
+    return tuple(x.astype(PRECISIONS[precision][0]) for x in stream)
+
+
+def build(p, stream: tuple, start, plan: dict) -> dict:
+    """Every construction's largest difference from the straight run, and the runs that the scene shows."""
+    q, k, v, g, beta = stream
+    o, straight = kda_recurrent(q, k, v, g, beta, start)
+    states = runs.states_of(stream, start)
+
+    def off(state) -> float:
+        output = kda_read(q[-1], state, q.dtype.type(DK**-0.5))
+        return max(float(np.abs(state - straight).max()), float(np.abs(output - o[-1]).max()))
+
+    resumed = runs.interrupted(p, stream, states, plan)
+    deviated = runs.deviated(p, stream, states, plan)
+    segments = {}
+    for node in plan["order"]:  # each node knows its own tokens only
+        part = slice(node * p.piece, min((node + 1) * p.piece, TOKENS))
+        segments[node] = kda_segment(k[part], v[part], g[part], beta[part])
+    in_a_row = reduce(compose_segments, (segments[node] for node in sorted(segments)))
+    tree = runs.compose_tree(segments, plan["order"])
+    _, chunked = kda_chunk(q, k, v, g, beta, start, chunk_size=p.piece)
+    head, tail = ([x[: p.cut] for x in stream], [x[p.cut :] for x in stream])
+    _, chunked_twice = kda_chunk(*tail, kda_chunk(*head, start, chunk_size=p.piece)[1], chunk_size=p.piece)
+    return {
+        "straight": straight, "states": states, "start": start, "resumed_run": resumed, "deviated": deviated, "tree": tree,
+        "stepwise": off(steps(stream, start)),
+        "resumed": max(resumed["largest"], off(resumed["state"])),
+        "corrected": off(deviated["state"]),
+        "chunk": off(chunked), "chunk_cut": off(chunked_twice),
+        "nodes": off(apply_segment(in_a_row, start)), "nodes_tree": off(apply_segment(tree["root"], start)),
+        "bound": close_enough(start.dtype, states),
+    }
+
+
+def steps(stream: tuple, state):
+    """The state after the stream, one `kda_step` per token."""
+    for q, k, v, g, beta in zip(*stream):
+        _, state = kda_step(q, k, v, g, beta, state)
+    return state
+
+
+def close_enough(dtype, states: list) -> float:
+    """What another order of the same operations may differ by: 8 roundings per token, of the largest state."""
+    return 8 * TOKENS * float(np.finfo(dtype).eps) * max(1.0, *(float(np.abs(state).max()) for state in states))
+
+
+def rounding_allowed(precision: str, reference) -> float:
+    """What a precision may differ from float64 by: rounding of every operation, and of the inputs in bf16 (2^-9)."""
+    scale = max(1.0, float(np.abs(reference).max()))
+    return scale * {"float64": 0.0, "float32": 8 * TOKENS * 2.0**-23, "bf16": 2.0**-4}[precision]
+
+
+def fade(p, stream: tuple, difference) -> tuple:
+    """What is left of a deviation after 0, 1, 2, ... tokens, and at most: (share [n], bound [n]), in float64.
+
+    A difference of two states goes through the gates and the delta rule like a state that sees no values, and no
+    gate lets through more than its slowest channel: |D_t| <= max exp(g_t) |D_{t-1}| for beta |k|^2 in [0, 2].
+    """
+    _, k, v, g, beta = (x.astype(np.float64) for x in stream)
+    whole = np.sqrt(np.sum(difference * difference))
+    left, bound = [1.0], [1.0]
+    for t in range(p.deviation_at, TOKENS):
+        difference, _ = kda_update(k[t], np.zeros_like(v[t]), g[t], beta[t], difference)
+        left.append(float(np.sqrt(np.sum(difference * difference)) / whole))
+        bound.append(float(bound[-1] * np.exp(g[t].max())))
+    return left, bound
+
+
+def ways_table(built: dict) -> Table:
+    """Every way to build the stream, and how far it ends from the straight run of the same precision."""
+    names = (
+        ("stepwise", Text("token by token, kda_step"), Text("equal by construction")),
+        ("resumed", Text("resumed from checkpoint and records"), Text("equal by construction")),
+        ("corrected", Text("deviated, verified, corrected"), Text("equal if noticed")),
+        ("chunk", Text("in chunks"), Text("close, not equal")),
+        ("chunk_cut", Text("in chunks, cut at the interruption"), Text("close, not equal")),
+        ("nodes", Text("segments of several nodes, in a row"), Text("close, not equal")),
+        ("nodes_tree", Text("segments of several nodes, as a tree"), Text("close, not equal")),
+    )
+    rows = [(name, words, *(built[precision][name] for precision in PRECISIONS), kind) for name, words, kind in names]
+    largest = {precision: max(built[precision]["bound"], *(built[precision][name] for name, _, _ in names))
+               for precision in PRECISIONS}
+    columns = [Column(precision, title, "error", scale=largest[precision]) for precision, (_, title) in PRECISIONS.items()]
+    return Table((Column("id", Text("id")), Column("way", Text("built")), *columns, Column("kind", Text("why"))), rows,
+                 Text("Largest difference from the straight run"))
+
+
+def fade_table(p, left: list, bound: list) -> Table:
+    """What is left of a deviation, for the chart."""
+    rows = []
+    for n, (share, most) in enumerate(zip(left, bound)):
+        rows += [(p.deviation_at + n, "measured", share), (p.deviation_at + n, "bound", most)]
+    return Table((Column("token", Text("token")), Column("line", Text("curve")),
+                  Column("share", Text("left of the deviation"), "float", scale=1e-6)), rows)
+
+
+def _checks(mine: dict, caught, tolerance: float, left: list, bound_left: list, rounding: float, allowed: float) -> list:
+    none = Text("0: every bit")
+    most = Text("at most {bound}", bound=number(mine["bound"], 2))
+    ratio = max(share / most_left for share, most_left in zip(left, bound_left))
+    return [
+        Check("stepwise", Text("token by token gives the bits of the whole sequence"), mine["stepwise"] == 0,
+              mine["stepwise"], none),
+        Check("resumed", Text("the resumed run equals the straight one from the interruption to the end"),
+              mine["resumed"] == 0, mine["resumed"], none),
+        Check("corrected", Text("a noticed deviation is corrected to the bit, an unnoticed one stays within "
+                                "the tolerance"),
+              mine["corrected"] <= (0 if caught is not None else tolerance), mine["corrected"],
+              none if caught is not None else Text("at most {bound}", bound=number(tolerance))),
+        Check("chunks", Text("chunks differ by rounding only"), max(mine["chunk"], mine["chunk_cut"]) <= mine["bound"],
+              max(mine["chunk"], mine["chunk_cut"]), most),
+        Check("nodes", Text("composed segments differ by rounding only"),
+              max(mine["nodes"], mine["nodes_tree"]) <= mine["bound"], max(mine["nodes"], mine["nodes_tree"]), most),
+        Check("fades", Text("a deviation never exceeds what the slowest gate lets through"), ratio <= 1 + 1e-9, ratio,
+              Text("at most 1 of the bound")),
+        Check("precision", Text("the precision costs no more than its roundings"), rounding <= allowed, rounding,
+              Text("at most {bound}", bound=number(allowed, 2))),
+    ]
+
+
+def _metrics(p, mine: dict, equal: dict, left: list, bound_left: list, rounding: float, allowed: float) -> list:
+    caught = mine["deviated"]["detected_at"]
+    seen = TOKENS if caught is None else caught
+    chunk, nodes = max(mine["chunk"], mine["chunk_cut"]), max(mine["nodes"], mine["nodes_tree"])
+    return [
+        Metric("detected_at", Text("token at which verification noticed"), caught),
+        Metric("deviation_left", Text("left of the deviation by then") if caught is not None else
+               Text("left of the deviation at the end"), left[max(0, seen - p.deviation_at)], "share", kind="float", scale=1e-6),
+        Metric("bit_equal_stepwise", Text("token by token, same bits"), equal["stepwise"], text=_yes(equal["stepwise"])),
+        Metric("bit_equal_resumed", Text("resumed, same bits"), equal["resumed"], text=_yes(equal["resumed"])),
+        Metric("bit_equal_corrected", Text("corrected, same bits"), equal["corrected"], text=_yes(equal["corrected"])),
+        Metric("within_bound_chunk", Text("chunks, within rounding"), chunk <= mine["bound"], text=_yes(chunk <= mine["bound"])),
+        Metric("within_bound_nodes", Text("segments, within rounding"), nodes <= mine["bound"],
+               text=_yes(nodes <= mine["bound"])),
+        Metric("within_bound_precision", Text("precision, within its roundings"), rounding <= allowed,
+               text=_yes(rounding <= allowed)),
+    ]
+
+
+def _yes(holds: bool) -> Text:
+    return Text("yes") if holds else Text("no")
+
+
+EXPERIMENT = Experiment(
+    slug="verify-and-replay", tab=3, family="state",
+    name=Text("Verify and replay"),
+    title=Text("Verify and replay: one stream, several ways"),
+    question=Text("A run is interrupted and resumed elsewhere; another is disturbed and repaired; a third "
+                  "is computed in pieces on several nodes. Which of them end in exactly the same state, and which only come close?"),
+    params=(
+        Param("cut", Text("Interrupted after token"), "int", 30, 1, TOKENS - 1, 1),
+        Param("delivery", Text("Records arrive"), "choice", "reordered",
+              choices=(("ordered", Text("in order")), ("reordered", Text("reordered")), ("late", Text("first one last")),
+                       ("twice", Text("twice")))),
+        Param("deviation_at", Text("Deviation after token"), "int", 19, 1, TOKENS - 1, 1,
+              help=Text("Noise of 10 % of the state is added once.")),
+        Param("every", Text("Tokens between checkpoints, each verified"), "int", 8, 1, 16, 1),
+        Param("tolerance", Text("Difference that verification lets pass"), "choice", "0",
+              choices=tuple(TOLERANCES.items())),
+        Param("memory", Text("Memory of the gates, in tokens"), "int", 16, 2, 64, 1),
+        Param("precision", Text("Precision"), "choice", "float32",
+              choices=tuple((name, title) for name, (_, title) in PRECISIONS.items())),
+        Param("piece", Text("Tokens per chunk and per node"), "int", 12, 8, 24, 1),
+        Param("replay_twice", Text("Replay one record twice"), "bool", False, breaker=True,
+              help=Text("Forgets the sequence numbers once: the middle record is applied two times.")),
+    ),
+    presets=(
+        Preset("late-first", Text("the first record last"), Text("Nothing can be replayed until the first "
+               "record is there; then all of it at once, to the bit."), {"delivery": "late", "cut": 32}),
+        Preset("twice", Text("every record twice"), Text("Sixteen arrivals for eight records: eight are "
+               "ignored by their number."), {"delivery": "twice", "cut": 32}),
+        Preset("rare-checks", Text("rare checks, short memory"), Text("Verified every 16 tokens with a "
+               "tolerance of 0.01 and gates that remember 3 tokens: the deviation is gone before anyone looks."),
+               {"every": 16, "tolerance": "0.01", "memory": 3, "deviation_at": 17}),
+        Preset("long-memory", Text("long memory"), Text("Gates that remember 64 tokens: an unnoticed "
+               "deviation would still be there at the end."), {"memory": 64, "deviation_at": 10, "every": 16}),
+        Preset("double", Text("replay one record twice"), Text("The resumed run leaves the straight one at "
+               "once, and the gates only slowly bring it back."), {"replay_twice": True}, breaks=("resumed",)),
+    ),
+    prediction=Prediction(Text("Four other ways to process the same 48 tokens: resumed after an "
+                               "interruption, corrected after a deviation, in chunks, in segments on four nodes. How many end in exactly the same bits?"),
+                          (Text("none of them"), Text("one of them"), Text("two of them"), Text("all four"))),
+    function=run,
+    draw={"runs": view.draw_runs, "nodes": view.draw_nodes},
+    code=(verify_and_replay, runs.deviated, runs.interrupted, runs.compose_tree, fade),
+)
