@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -221,7 +222,8 @@ def test_recursion_equals_events_to_the_bit(requests, slots, clusters, policy, h
     classes = tuple(replace(one, queue_limit=10**9) for one in fast.classes)
     slow = replace(fast, classes=classes)
     assert recursion_applies(requests, fast) and not recursion_applies(requests, slow)
-    left, right = run(requests, fast), run(requests, slow)
+    with patch("k3core.fleet.simulate.CHUNK", 7):
+        left, right = run(requests, fast), run(requests, slow)
     for name in ("cluster", "start", "first_token", "end"):
         assert getattr(left, name).tolist() == getattr(right, name).tolist()
     assert_books(left)
@@ -382,6 +384,14 @@ def test_report_of_a_window():
     assert (late.arrived, late.wait.mean, late.response.maximum) == (1, 5.0, 6.0)
     (none,) = report(result, window=(50, 60))
     assert none.arrived == 0 and np.isnan(none.wait.p99)
+
+
+def test_no_requests_at_all():
+    for classes in (ONE, BY_EVENTS):
+        result = run(Requests.plain(np.zeros(0), np.zeros(0)), queue(2, classes))
+        assert_books(result)
+        assert report(result)[0].completed == 0
+        assert timeline(result, 3)["running"].tolist() == [[0, 0, 0]]
 
 
 def test_progress_is_reported():

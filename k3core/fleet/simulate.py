@@ -26,12 +26,13 @@ from .traffic import Requests
 
 FINISH, PREFILLED, TOPOLOGY, ARRIVAL = 0, 1, 2, 3  # in this order at equal times
 STEP = 500  # events between two reports of progress, some milliseconds of work
+CHUNK = 20_000  # requests between two reports of progress of the recursion
 
 PrefillTime = Callable[[int, int], float]
 """Seconds to compute (new tokens, cached tokens) at a cluster's full speed."""
 
-
 Warm = Sequence[tuple[int, int]]
+"""(request, tokens): what the cluster of that request holds of its session's prefix at time 0."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +108,7 @@ class Fleet:
 def simulate(requests: Requests, fleet: Fleet, warm: Warm = ()) -> Generator[tuple[int, int], None, Run]:
     """Run the fleet on the requests; yields (requests dealt with, requests) and returns the Run.
 
-    warm: (request, tokens) pairs; at time 0 the cluster to which that request would go then holds that many
-    tokens of its session's prefix.
+    A prefix in `warm` lies on the cluster to which its request would go at time 0.
     """
     classes = len(fleet.classes)
     if len(requests) and not 0 <= int(requests.klass.min()) <= int(requests.klass.max()) < classes:
@@ -306,34 +306,40 @@ def recursion_applies(requests: Requests, fleet: Fleet) -> bool:
     )
 
 
-def fifo_times(arrival: list[float], prefill: list[float] | None, decode: list[float], slots: int):
-    """Start, first token and end of requests served in order by `slots` slots and one prefill lane, as lists.
+class FifoPool:
+    """Slots and a prefill lane that serve requests in order, by Kiefer and Wolfowitz's recursion.
 
-    Kiefer and Wolfowitz's recursion: a request starts at the latest of its arrival, the earliest time a slot
-    is free, and - if it has a prompt - the time the lane is free; never before the request ahead of it.
+    A request starts at the latest of its arrival, the earliest time a slot is free, and, if it has a
+    prompt, the time the lane is free; never before the request ahead of it.
     """
-    free, start, first, end = [0.0] * slots, [], [], []
-    if prefill is None:
-        for at, decoding in zip(arrival, decode, strict=True):
-            begin = free[0]
-            if begin < at:
-                begin = at
-            start.append(begin)
-            begin += decoding
-            end.append(begin)
-            heapreplace(free, begin)
-        return start, start, end
-    ahead = lane = 0.0
-    for at, computing, decoding in zip(arrival, prefill, decode, strict=True):
-        ahead = max(at, free[0], ahead, lane if computing else 0.0)
-        token = ahead + computing
-        if computing:
-            lane = token
-        start.append(ahead)
-        first.append(token)
-        end.append(token + decoding)
-        heapreplace(free, end[-1])
-    return start, first, end
+
+    def __init__(self, slots: int):
+        self.free = [0.0] * slots
+        self.ahead = self.lane = 0.0
+
+    def serve(self, arrival: list[float], prefill: list[float] | None, decode: list[float]):
+        """Start, first token and end of the next requests, as lists; prefill None: none has a prompt."""
+        free, start, first, end = self.free, [], [], []
+        if prefill is None:
+            for at, decoding in zip(arrival, decode, strict=True):
+                begin = free[0]
+                if begin < at:
+                    begin = at
+                start.append(begin)
+                begin += decoding
+                end.append(begin)
+                heapreplace(free, begin)
+            return start, start, end
+        for at, computing, decoding in zip(arrival, prefill, decode, strict=True):
+            self.ahead = max(at, free[0], self.ahead, self.lane if computing else 0.0)
+            token = self.ahead + computing
+            if computing:
+                self.lane = token
+            start.append(self.ahead)
+            first.append(token)
+            end.append(token + decoding)
+            heapreplace(free, end[-1])
+        return start, first, end
 
 
 def _recursion(requests: Requests, fleet: Fleet) -> Generator[tuple[int, int], None, Run]:
@@ -352,13 +358,14 @@ def _recursion(requests: Requests, fleet: Fleet) -> Generator[tuple[int, int], N
             prompts, which = np.unique(requests.prompt[mine], return_inverse=True)
             share = budget.prefill_percent / 100
             seconds = np.array([fleet.prefill(t, 0) / share if t else 0.0 for t in prompts.tolist()])
-            prefill = seconds[which].tolist() if prompts.any() else None
-            times = fifo_times(
-                requests.arrival[mine].tolist(), prefill, requests.decode[mine].tolist(), budget.slots
-            )
-            start[mine], first[mine], end[mine] = times
-            done += len(mine)
-            yield done, n
+            prefill, fifo = seconds[which] if prompts.any() else None, FifoPool(budget.slots)
+            for begin in range(0, len(mine), CHUNK):
+                part, here = mine[begin : begin + CHUNK], slice(begin, begin + CHUNK)
+                computing = None if prefill is None else prefill[here].tolist()
+                times = fifo.serve(requests.arrival[part].tolist(), computing, requests.decode[part].tolist())
+                start[part], first[part], end[part] = times
+                done += len(part)
+                yield done, n
     return Run(
         requests=requests,
         fleet=fleet,
