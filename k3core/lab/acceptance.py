@@ -32,7 +32,7 @@ PUBLISHED = (
 
 
 def mean_tokens(acceptance: float, drafts: int) -> float:
-    """Mean tokens per round if each draft is right with the same probability: 1 + p + p^2 + ... + p^drafts."""
+    """Mean tokens per round if every draft is right with probability p: 1 + p + p^2 + ... + p^drafts."""
     total = 1.0
     for _ in range(drafts):
         total = 1.0 + acceptance * total
@@ -52,39 +52,45 @@ def implied_acceptance(mean: float, drafts: int):
 
 def table(mean: float, expected, drafts: int) -> Table:
     """This run, its closed form (None: there is none) and the published figures, one row each."""
-    rows = [("length:run", Text("this run"), mean, drafts + 1, implied_acceptance(mean, drafts), Text("computed"),
-             Text("{count} drafts per round", count=drafts))]
+    rows = [("length:run", Text("this run"), mean, drafts + 1, implied_acceptance(mean, drafts),
+             Text("computed"), Text("{count} drafts per round", count=drafts))]
     if expected is not None:
         rows.append(("length:theory", Text("independent drafts, in theory"), expected, drafts + 1,
                      implied_acceptance(expected, drafts), Text("derived"), "1 + p + p² + … + pⁿ"))
-    rows += [(f"length:{i}", f"{one.draft}, {one.task}", one.mean, one.most, implied_acceptance(one.mean, one.most - 1),
-              Text("published"), one.source) for i, one in enumerate(PUBLISHED)]
+    rows += [(f"length:{i}", f"{one.draft}, {one.task}", one.mean, one.most,
+              implied_acceptance(one.mean, one.most - 1), Text("published"), one.source)
+             for i, one in enumerate(PUBLISHED)]
     return Table((Column("id", Text("id")), Column("draft", Text("drafts of")),
-                  Column("mean", Text("tokens per round"), "float", scale=1.0), Column("most", Text("at most")),
+                  Column("mean", Text("tokens per round"), "float", scale=1.0),
+                  Column("most", Text("at most")),
                   Column("implied", Text("implied acceptance of one draft"), "float", scale=1.0),
                   Column("standing", Text("standing")), Column("source", Text("source"))),
                  rows, Text("Accepted length, bonus included"))
 
 
-def lengths(said: Table) -> Table:
-    """The rows of `table` for the chart."""
+def chart_table(lengths: Table) -> Table:
+    """The rows of `table` for the chart; `standing` picks the colour."""
     kinds = {"length:run": "run", "length:theory": "theory"}
-    rows = [(draft, kinds.get(mark, "published"), mean, most) for mark, draft, mean, most, *_ in said.rows]
+    rows = [(draft, kinds.get(mark, "published"), mean, most) for mark, draft, mean, most, *_ in lengths.rows]
     return Table((Column("draft", Text("drafts of")), Column("standing", Text("standing")),
-                  Column("mean", Text("tokens per round"), "float", scale=1.0), Column("most", Text("at most"))), rows)
+                  Column("mean", Text("tokens per round"), "float", scale=1.0),
+                  Column("most", Text("at most"))), rows)
 
 
-def figure(said: Table) -> Figure:
+def figure() -> Figure:
     """Bars of what was gained inside outlines of what was possible."""
-    y = {"field": "draft", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 260}}
-    styles = {"run": charts.colour("accepted"), "theory": charts.colour("accepted"), "published": "var(--muted)"}
+    y = {"field": "draft", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 220}}
+    here = charts.colour("accepted")
+    styles = {"run": here, "theory": here, "published": "var(--muted)"}
     colour = {"field": "standing", "type": "nominal", "legend": None,
               "scale": {"domain": list(styles), "range": list(styles.values())}}
+    outline = {"type": "bar", "filled": False, "stroke": "var(--rule)", "strokeWidth": 1}
     return Figure("acceptance", "lengths", Text("Tokens per verify round: here and published"),
-                  Text("Amber: computed here. Grey: published for Kimi K3, not measured here. The outline is the most a round "
-                       "can give, drafts and bonus."),
+                  Text("Amber: computed here. Grey: published for Kimi K3, not measured here. The outline is "
+                       "the most a round can give, drafts and bonus."),
                   {"layer": [
-                      {"mark": {"type": "bar", "filled": False, "stroke": "var(--rule)", "strokeWidth": 1},
+                      {"mark": outline,
                        "encoding": {"y": y, "x": charts.quantitative("most", Text("tokens per round"))}},
-                      {"mark": {"type": "bar"}, "encoding": {"y": y, "x": charts.quantitative("mean", None), "color": colour}},
+                      {"mark": "bar",
+                       "encoding": {"y": y, "x": charts.quantitative("mean", None), "color": colour}},
                   ]})

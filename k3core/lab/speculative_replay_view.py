@@ -6,14 +6,16 @@ from k3core.lab.contract import Figure, Picture, Result, Scene
 from k3core.lab.display import binary_bytes, number
 from k3core.lab.text import Text
 
-GLYPHS = "abcdefghijklmnopqrstuvwxyz␣,.'-?"  # ids as they are drawn; the space must be seen
+GLYPHS = "abcdefghijklmnopqrstuvwxyz␣,.'-?"  # token ids as they are drawn; the space must be seen
 STORE_WORDS = {"snapshots": Text("snapshots"), "projections": Text("projections"),
                "corrected": Text("corrected values"), "ring": Text("ring of records")}
-COMMIT_WORDS = {"snapshots": Text("copies one snapshot over S"), "projections": Text("replays the kept records onto S, in order"),
-                "corrected": Text("adds the kept records to S at once"), "ring": Text("moves a cursor; S is written at a flush")}
-KERNEL = 4  # the convolution looks at this many tokens
-CELL = 13  # one character of the text line
-ROW = 20
+COMMIT_WORDS = {"snapshots": Text("copies one snapshot over S"),
+                "projections": Text("replays the kept records onto S, in order"),
+                "corrected": Text("adds the kept records to S at once"),
+                "ring": Text("moves a cursor; S is written at a flush")}
+CONV_ROWS = 3  # inputs that the convolution looks back at
+CELL, ROW = 13, 20  # one character of the text line
+INK = {"miss": "glyph on-dark", "accepted": "glyph on-record"}  # letters on filled tiles
 
 
 def glyphs(ids) -> str:
@@ -21,17 +23,18 @@ def glyphs(ids) -> str:
     return "".join(GLYPHS[i] for i in ids)
 
 
-def events(p, plain: list, text: list, prompt: int, same: int, log: list, ring_slots: int, held: dict) -> dict:
+def events(p, ids: list, plain: list, text: list, same: int, log: list, slots: int, held: dict) -> dict:
     """The log: both texts, prompt included, and for each round what was drafted, kept and moved.
 
-    same: leading new tokens that equal plain decoding."""
-    return {"plain": plain, "text": text, "prompt": prompt, "same": same, "rounds": log, "drafts": p.drafts, "size": p.head,
-            "store": p.store, "fault": p.fault, "ring_slots": ring_slots, "held": held}
+    same: leading new tokens that equal plain decoding; slots: of the ring; held: bytes per store."""
+    settings = {"drafts": p.drafts, "size": p.head, "store": p.store, "fault": p.fault}
+    return settings | {"plain": [*ids, *plain], "text": [*ids, *text], "prompt": len(ids), "same": same,
+                       "rounds": log, "slots": slots, "held": held}
 
 
 def poster(log: dict) -> int:
-    """A round in which drafts are both kept and taken back, the third or later if possible, when the ring holds
-    something; with a mistake, the round that first goes wrong."""
+    """A round in which drafts are both kept and taken back, the third or later if possible, when the ring
+    holds something; with a mistake, the round that first goes wrong."""
     rounds = log["rounds"]
     if log["same"] < len(log["plain"]) - log["prompt"]:
         return next(i + 1 for i, r in enumerate(rounds) if r["read"] + len(r["choices"]) >= log["same"])
@@ -39,58 +42,88 @@ def poster(log: dict) -> int:
     return next((frame for frame in mixed if frame >= 3), min([*mixed, len(rounds)]))
 
 
+# --- words ---
+
+
 def captions(log: dict) -> list:
     """What happened in each round: to the drafts, then to the stores."""
-    said = [Text("The prompt of {count} tokens is read, and the model chooses '{first}'. All stores start from the same "
-                 "state S.", count=log["prompt"], first=glyphs(log["text"][log["prompt"]:][:1]))]
-    return said + [_caption(log, i) for i in range(len(log["rounds"]))]
+    first = glyphs(log["text"][log["prompt"]:][:1])
+    said = [Text("The prompt of {count} tokens is read, and the model chooses '{first}'. All stores start "
+                 "from the same state S.", count=log["prompt"], first=first)]
+    for i, r in enumerate(log["rounds"]):
+        verdict, rollback = _verdict(i + 1, r), _rollback(log["fault"], r)
+        said.append(Text("{verdict} {rollback}", verdict=verdict, rollback=rollback))
+    return said
 
 
-def _caption(log: dict, i: int) -> Text:
-    r = log["rounds"][i]
-    drafted, accepted = len(r["window"]) - 1, r["accepted"]
-    bonus = glyphs(r["choices"][-1:])
+def _verdict(n: int, r: dict) -> Text:
+    drafted, accepted, bonus = len(r["window"]) - 1, r["accepted"], glyphs(r["choices"][-1:])
     if not drafted:
-        verdict = Text("Round {n}: nothing drafted, one token gained, '{bonus}'.", n=i + 1, bonus=bonus)
-    elif accepted == drafted:
-        verdict = Text("Round {n}: all {drafted} drafts are right, and '{bonus}' comes on top.", n=i + 1, drafted=drafted, bonus=bonus)
-    else:
-        verdict = Text("Round {n}: {accepted} of {drafted} drafts are right; where the first is wrong the model says '{bonus}'.",
-                       n=i + 1, accepted=accepted, drafted=drafted, bonus=bonus)
-    return Text("{verdict} {rollback}", verdict=verdict, rollback=_rollback(log, r))
+        return Text("Round {n}: nothing drafted, one token gained, '{bonus}'.", n=n, bonus=bonus)
+    if accepted == drafted:
+        return Text("Round {n}: all {drafted} drafts are right, and '{bonus}' comes on top.", n=n,
+                    drafted=drafted, bonus=bonus)
+    return Text("Round {n}: {accepted} of {drafted} drafts are right; where the first is wrong the model "
+                "says '{bonus}'.", n=n, accepted=accepted, drafted=drafted, bonus=bonus)
 
 
-def _rollback(log: dict, r: dict) -> Text:
+def _rollback(fault: str, r: dict) -> Text:
     kept, folded = 1 + r["accepted"], r["before"][1]
-    if log["fault"] == "drafted" and r["told"] > kept:
-        return Text("The memories are told to keep {told} tokens instead of {kept}: rejected drafts stay in the state.",
-                    told=r["told"], kept=kept)
-    if log["fault"] == "column" and kept > 1:
+    if fault == "drafted" and r["told"] > kept:
+        return Text("The memories are told to keep {told} tokens instead of {kept}: rejected drafts stay in "
+                    "the state.", told=r["told"], kept=kept)
+    if fault == "column" and kept > 1:
         return Text("The state goes back to column 0 and misses {count} accepted tokens.", count=kept - 1)
-    if log["fault"] == "conv":
+    if fault == "conv":
         return Text("The state is rolled back, but the convolution goes on from the inputs of the prompt.")
     if r["flushed"] and folded:
-        return Text("Snapshots copy slot {slot}, projections replay {kept} records, corrected values add them up; the ring "
-                    "folds its {folded} older records into S.", slot=kept - 1, kept=kept, folded=folded)
-    return Text("Snapshots copy slot {slot}, projections replay {kept} records, corrected values add them up; the ring only "
-                "moves its cursor.", slot=kept - 1, kept=kept)
+        return Text("Snapshots copy slot {slot}, projections replay {kept} records, corrected values add "
+                    "them up; the ring folds its {folded} older records into S.", slot=kept - 1, kept=kept,
+                    folded=folded)
+    return Text("Snapshots copy slot {slot}, projections replay {kept} records, corrected values add them "
+                "up; the ring only moves its cursor.", slot=kept - 1, kept=kept)
+
+
+def _legend(log: dict, r: dict | None) -> list:
+    """What the shapes are, with counts of this round."""
+    drafted, accepted = (len(r["window"]) - 1, r["accepted"]) if r else (0, 0)
+    window, (_, history) = log["drafts"] + 1, r["before"] if r else (0, 0)
+    each = {name: binary_bytes(log["held"][name] // window) for name in ("snapshots", "projections")}
+    lines = [("accepted", Text("drafts accepted: {count}", count=accepted)),
+             ("rejected", Text("drafts rejected: {count}", count=drafted - accepted)),
+             ("outline", Text("bonus token: {count}", count=1 if r else 0)),
+             ("snapshot", Text("snapshots: {count} of {size}", count=window, size=each["snapshots"])),
+             ("record", Text("records, to the same scale: {bytes}", bytes=each["projections"]))]
+    if r and r["flushed"]:
+        lines.append(("folded", Text("ring, folded into S: {count}", count=history)))
+    else:
+        lines.append(("older", Text("ring, older records: {count}", count=history)))
+    lines += [("conv", Text("inputs the convolution goes on from: {count}", count=CONV_ROWS)),
+              ("state", Text("committed state S"))]
+    if log["fault"] != "none":
+        done = log["prompt"] + (r["read"] + 1 + len(r["choices"]) if r else 1)
+        wrong = sum(a != b for a, b in zip(log["text"][:done], log["plain"]))
+        lines.append(("miss", Text("wrong tokens so far: {count}", count=number(wrong))))
+    return lines
+
+
+# --- the drawing ---
 
 
 class Grid:
     """Where things are: window positions are columns, in both widths of the drawing."""
 
     def __init__(self, log: dict, narrow: bool):
-        self.narrow, self.width = narrow, 340 if narrow else 720
-        self.left = 32 if narrow else 146  # of column 0
-        self.column = 27 if narrow else 54
-        self.tile = 23 if narrow else 38
-        self.slot = 24 if narrow else 44  # side of a snapshot
-        self.state = self.width - (30 if narrow else 124)  # left edge of S
-        self.per_line = self.width // CELL if narrow else (self.width - 92) // CELL
         size = log["size"]
-        record = (3 * size + 1 + 3 * size) / size**2  # k, v, g, beta and the conv inputs, against the state
-        self.strips = {"projections": self.slot * record, "corrected": self.slot * 6 / size}
+        self.narrow, self.width = narrow, 340 if narrow else 720
+        self.left, self.column = (32, 27) if narrow else (146, 54)  # column 0's left edge, step of columns
+        self.tile, self.slot = (23, 24) if narrow else (38, 44)  # sides of a token's tile and of a snapshot
+        self.state = self.width - (30 if narrow else 124)  # left edge of S
+        self.text = 0 if narrow else 92  # where the text line starts
         self.columns = log["drafts"] + 1
+        # A record is as tall as a snapshot; k, v or u, g, beta and the conv inputs against d x d.
+        self.strips = {"snapshots": self.slot, "projections": self.slot * (6 * size + 1) / size**2,
+                       "corrected": self.slot * 6 / size}
 
     def x(self, column: int) -> float:
         """Centre of a window position."""
@@ -104,83 +137,69 @@ def draw_rounds(result: Result, scene: Scene, frame: int, lang: str, narrow: boo
     parts, y = _text(log, r, grid, lang)
     drawn, y = _window(log, r, grid, y + 12, lang)
     parts += drawn
-    for name in ("snapshots", "projections", "corrected"):
+    for name in grid.strips:
         drawn, y = _lane(name, log, r, grid, y + 12, lang)
         parts += drawn
     drawn, y = _ring(log, frame, grid, y + 12, lang)
     parts += drawn
     drawn, y = _conv(log, r, grid, y + 14, lang)
-    parts += drawn
     label = scene.captions[frame].render(lang)
-    return Picture(d.svg(grid.width, y + 4, parts, label), _legend(log, r, frame))
+    return Picture(d.svg(grid.width, y + 4, [*parts, *drawn], label), _legend(log, r))
 
 
 def _text(log: dict, r: dict | None, grid: Grid, lang: str) -> tuple:
-    """Plain decoding in grey, and above it the text with drafts as far as it has come."""
+    """The text as far as it has come; under it, in grey, plain decoding."""
     prompt, text, plain = log["prompt"], log["text"], log["plain"]
     before = prompt + (r["read"] + 1 if r else 0)  # committed before this round
     after = before + (len(r["choices"]) if r else 1)
-    left, parts, y = 0 if grid.narrow else 92, [], 0
-    for start in range(0, len(plain), grid.per_line):
-        if not grid.narrow and not start:
-            parts += [d.text(0, y + 15, Text("with drafts").render(lang), "label strong"),
-                      d.text(0, y + 15 + ROW, Text("plain").render(lang), "label small")]
-        for i in range(start, min(start + grid.per_line, len(plain))):
-            x, mark = left + (i - start) * CELL, f"token:{i}"
-            if i < after:
-                style = _standing(i, prompt, before, after, text, plain)
-                parts.append(d.rect(x + 0.5, y + 1, CELL - 1, ROW - 2, style, mark))
-                ink = "glyph old" if i < prompt else "glyph on-dark" if style == "miss" else "glyph"
-                parts.append(d.text(x + CELL / 2, y + 15, GLYPHS[text[i]], ink, "middle"))
-            parts.append(d.text(x + CELL / 2, y + 14 + ROW, GLYPHS[plain[i]], "glyph small", "middle"))
-        y += 2 * ROW + 6
-    return parts, y
-
-
-def _standing(i: int, prompt: int, before: int, after: int, text: list, plain: list) -> str:
-    """How one character of the text is drawn."""
-    if i >= prompt and text[i] != plain[i]:
-        return "miss"
-    if i < before or i < prompt:
-        return "blank"
-    return "outline" if i == after - 1 else "accepted"
+    parts = [] if grid.narrow else [d.text(0, 15, Text("with drafts").render(lang), "label strong"),
+                                    d.text(0, 15 + ROW, Text("plain").render(lang), "label small")]
+    per_line, line = (grid.width - grid.text) // CELL, 2 * ROW + 6
+    for i in range(len(plain)):
+        x, y = grid.text + i % per_line * CELL, i // per_line * line
+        if i < after:
+            style = "blank"
+            if i >= prompt and text[i] != plain[i]:
+                style = "miss"
+            elif i >= before:
+                style = "outline" if i == after - 1 else "accepted"
+            ink = "glyph old" if i < prompt else INK.get(style, "glyph")
+            parts += [d.rect(x + 0.5, y + 1, CELL - 1, ROW - 2, style, f"token:{i}"),
+                      d.text(x + CELL / 2, y + 15, GLYPHS[text[i]], ink, "middle")]
+        parts.append(d.text(x + CELL / 2, y + 14 + ROW, GLYPHS[plain[i]], "glyph small", "middle"))
+    return parts, ((len(plain) - 1) // per_line + 1) * line
 
 
 def _window(log: dict, r: dict | None, grid: Grid, y: float, lang: str) -> tuple:
-    """Tiles of what was drafted; under them what the model chose, up to the bonus token."""
+    """Tiles of what was read: the token chosen before, then drafts, right or wrong. Under them what the model
+    chose, up to the bonus token."""
     tile, parts = grid.tile, []
-    words = Text("drafted").render(lang), Text("model’s choice").render(lang)
     if not grid.narrow:
-        parts += [d.text(0, y + tile / 2 + 5, words[0], "label strong"), d.text(0, y + tile * 1.5 + 10, words[1], "label strong")]
+        parts += [d.text(0, y + tile / 2 + 5, Text("drafted").render(lang), "label strong"),
+                  d.text(0, y + tile * 1.5 + 10, Text("model’s choice").render(lang), "label strong")]
     for i in range(grid.columns):
-        style = _tile_style(i, r)
-        parts.append(_tile(grid, i, y, style, GLYPHS[r["window"][i]] if r and i < len(r["window"]) else "",
-                           _mark(log, r, i)))
+        if r is None or i >= len(r["window"]):
+            parts.append(_tile(grid, i, y, "ghost", "", None))
+        else:
+            style = "free" if i == 0 else "accepted" if i <= r["accepted"] else "rejected"
+            parts.append(_tile(grid, i, y, style, GLYPHS[r["window"][i]], _mark(log, r, i)))
     for i, choice in enumerate(r["choices"] if r else []):
-        bonus = i == r["accepted"]
-        parts.append(_tile(grid, i + 1, y + tile + 5, "outline" if bonus else "blank", GLYPHS[choice], _mark(log, r, i + 1)))
-    grip = d.handle(grid.x(grid.columns - 1) + grid.column / 2 + 4, y + tile / 2, "drafts", None, grid.column, 0,
-                    Text("drag to set the number of drafts").render(lang))
+        style = "outline" if i == r["accepted"] else "blank"
+        parts.append(_tile(grid, i + 1, y + tile + 5, style, GLYPHS[choice], _mark(log, r, i + 1)))
+    right = grid.left + grid.columns * grid.column
+    hint = Text("drag to set the number of drafts").render(lang)
+    grip = d.handle(right + 4, y + tile / 2, "drafts", None, grid.column, 0, hint)
     return [*parts, grip], y + 2 * tile + 5
 
 
 def _tile(grid: Grid, column: int, y: float, style: str, glyph: str, mark: str | None) -> str:
     x, tile = grid.x(column), grid.tile
-    parts = [d.rect(x - tile / 2, y, tile, tile, style)]
-    if glyph:
-        parts.append(d.text(x, y + tile / 2 + 5, glyph, "glyph on-record" if style == "accepted" else "glyph", "middle"))
-    return d.group(parts, mark)
+    return d.group([d.rect(x - tile / 2, y, tile, tile, style),
+                    d.text(x, y + tile / 2 + 5, glyph, INK.get(style, "glyph"), "middle")], mark)
 
 
-def _tile_style(i: int, r: dict | None) -> str:
-    """Position 0 is the token that was already chosen; then drafts, right or wrong."""
-    if r is None or i >= len(r["window"]):
-        return "ghost"
-    return "free" if i == 0 else "accepted" if i <= r["accepted"] else "rejected"
-
-
-def _mark(log: dict, r: dict | None, i: int) -> str | None:
-    return f"token:{log['prompt'] + r['read'] + i}" if r else None
+def _mark(log: dict, r: dict, i: int) -> str:
+    return f"token:{log['prompt'] + r['read'] + i}"
 
 
 def _kept(log: dict, r: dict | None) -> int:
@@ -188,153 +207,109 @@ def _kept(log: dict, r: dict | None) -> int:
     return 0 if r is None else 1 if log["fault"] == "column" else r["told"]
 
 
-def _slot_style(log: dict, r: dict | None, i: int, style: str) -> str:
-    """A slot after the round: kept, taken back, kept though it should not be (or the reverse), or never used."""
+def _slot(log: dict, r: dict | None, i: int, style: str) -> tuple:
+    """Class and mark of a slot after the round: kept, taken back, kept or lost by mistake, or not used."""
     if r is None or i >= len(r["window"]):
-        return "ghost"
+        return "ghost", None
     right, kept = i <= r["accepted"], i < _kept(log, r)
-    return "miss" if right != kept else style if right else "rejected"
+    return "miss" if right != kept else style if right else "rejected", _mark(log, r, i)
 
 
 def _lane(name: str, log: dict, r: dict | None, grid: Grid, y: float, lang: str) -> tuple:
     """The slots of one store under the window's columns, a bracket over those that go into S, and S."""
-    parts, side, kept = _head(name, log, grid, y, lang), grid.slot, _kept(log, r)
+    parts, side, wide, kept = _head(name, log, grid, y, lang), grid.slot, grid.strips[name], _kept(log, r)
     y += 18 if grid.narrow else 0
     for i in range(grid.columns):
-        wide = grid.strips.get(name, side)
-        style = _slot_style(log, r, i, "snapshot" if name == "snapshots" else "record")
-        parts.append(d.rect(grid.x(i) - wide / 2, y, wide, side, style, _mark(log, r, i)))
+        style, mark = _slot(log, r, i, "snapshot" if name == "snapshots" else "record")
+        parts.append(d.rect(grid.x(i) - wide / 2, y, wide, side, style, mark))
     if kept:
-        ends = [kept - 1] if name == "snapshots" else range(kept)
-        parts.append(_bracket([grid.x(i) for i in ends], y + side + 2, grid.state + side / 2))
-        if name == "projections":
-            parts += [d.text(grid.x(i) + grid.strips[name] / 2 + 4, y + side - 2, str(i + 1), "label small") for i in ends]
-        if name == "corrected":
-            parts.append(d.text(grid.x(kept - 1) + grid.strips[name] / 2 + 4, y + side - 2, "Σ", "label small"))
-    parts += _state(grid, y, side, bool(kept), lang)
-    return parts, y + side + 10
+        used = [kept - 1] if name == "snapshots" else range(kept)
+        parts.append(_bracket([grid.x(i) for i in used], y + side + 2, grid.state + side / 2))
+        order = {"projections": [(i, str(i + 1)) for i in used], "corrected": [(kept - 1, "Σ")]}.get(name, [])
+        parts += [d.text(grid.x(i) + wide / 2 + 4, y + side - 2, words, "label small") for i, words in order]
+    return [*parts, *_state(grid, y, kept > 0, lang)], y + side + 10
 
 
 def _head(name: str, log: dict, grid: Grid, y: float, lang: str) -> list:
     """A store's name and bytes; clicking it makes the decoder run on that store."""
-    chosen, side = name == log["store"], grid.slot
     words, size = STORE_WORDS[name].render(lang), binary_bytes(log["held"][name])
-    runs = Text("the decoder runs on it").render(lang) if chosen else ""
-    if grid.narrow:
-        parts = [d.rect(0, y, grid.width, 16, "lane"), d.text(0, y + 12, f"▸ {words}" if chosen else words, "label strong"),
-                 d.text(grid.width, y + 12, size, "label small", "end")]
-    else:
-        parts = [d.rect(0, y, grid.left - 14, side, "lane"), d.text(0, y + 15, f"▸ {words}" if chosen else words, "label strong"),
-                 d.text(0, y + 32, size, "label small")]
-    return [d.group(parts, f"store:{name}", runs, data_click="store", data_value=name)]
+    chosen = name == log["store"]
+    area = (grid.width, 16) if grid.narrow else (grid.left - 14, grid.slot)
+    place = (grid.width, y + 12, "end") if grid.narrow else (0, y + 32, "start")
+    parts = [d.rect(0, y, *area, "lane"), d.text(*place[:2], size, "label small", place[2]),
+             d.text(0, y + (12 if grid.narrow else 15), f"▸ {words}" if chosen else words, "label strong")]
+    runs = Text("the decoder runs on it") if chosen else Text("click to run the decoder on it")
+    return [d.group(parts, f"store:{name}", runs.render(lang), data_click="store", data_value=name)]
 
 
 def _bracket(centres: list, y: float, end: float) -> str:
     """From the kept slots down, along, and up into S."""
-    low, top = d.number(y + 5), d.number(y)
+    top, low, barb = d.number(y), d.number(y + 5), d.number(y + 3)
     commands = "".join(f"M{d.number(x)} {top}V{low}" for x in centres)
-    commands += f"M{d.number(centres[0])} {low}H{d.number(end)}V{top}"
-    head = f"M{d.number(end - 3)} {d.number(y + 3)}L{d.number(end)} {top}L{d.number(end + 3)} {d.number(y + 3)}"
-    return d.path(commands + head, "arrow")
+    commands += f"M{d.number(min(centres))} {low}H{d.number(end)}V{top}"
+    commands += f"M{d.number(end - 3)} {barb}L{d.number(end)} {top}L{d.number(end + 3)} {barb}"
+    return d.path(commands, "arrow")
 
 
-def _state(grid: Grid, y: float, side: float, written: bool, lang: str) -> list:
+def _state(grid: Grid, y: float, written: bool, lang: str) -> list:
     """The committed state after the round, faint where the round did not touch it."""
+    side, middle = grid.slot, y + grid.slot / 2 + 5
     parts = [d.rect(grid.state, y, side, side, "state" if written else "state old", "state:committed"),
-             d.text(grid.state + side / 2, y + side / 2 + 5, "S", "on-dark strong", "middle")]
+             d.text(grid.state + side / 2, middle, "S", "on-dark strong", "middle")]
     if not grid.narrow:
         words = Text("written") if written else Text("untouched")
-        parts.append(d.text(grid.state + side + 10, y + side / 2 + 5, words.render(lang), "label small"))
+        parts.append(d.text(grid.state + side + 10, middle, words.render(lang), "label small"))
     return parts
 
 
 def _ring(log: dict, frame: int, grid: Grid, y: float, lang: str) -> tuple:
-    """The physical slots in a row: history, this round's records, rejected ones behind the cursor, free slots."""
-    r = log["rounds"][frame - 1] if frame else None
-    slots, side = log["ring_slots"], grid.slot
+    """The physical slots in a row: history, this round's records, rejected ones behind the cursor, free."""
+    r, count, side = log["rounds"][frame - 1] if frame else None, log["slots"], grid.slot
     parts = _head("ring", log, grid, y, lang)
-    y += 18 if grid.narrow else 0
+    y += 22 if grid.narrow else 0  # room for the cursor's head
+    left = 0 if grid.narrow else grid.left
+    step = (grid.state - 12 - left) / count
     base, write_pos = r["after"] if r else (0, 0)
-    reach = grid.state - 12 - (0 if grid.narrow else grid.left)
-    left, step = (0 if grid.narrow else grid.left), reach / slots
-    live = {(base + i) % slots: i for i in range(write_pos)}
-    newest = {slot: i for i, slot in enumerate(r["slots"])} if r else {}
-    folded = [(r["before"][0] + i) % slots for i in range(r["before"][1])] if r and r["flushed"] else []
-    for slot in range(slots):
-        mark = _ring_mark(log, frame, slot)
-        style = "folded" if slot in folded else _ring_style(log, r, slot, live, newest)
-        parts.append(d.rect(left + slot * step + 1.5, y, step - 3, side, style, mark))
-    cursor = left + (base + write_pos) % slots * step
-    parts.append(d.path(f"M{d.number(cursor)} {d.number(y - 3)}V{d.number(y + side + 3)}", "arrow"))
-    parts.append(d.circle(cursor, y - 3, 3, "cursor", title=Text("cursor").render(lang)))
+    styles = dict.fromkeys(range(count), "free")
+    styles |= {(base + i) % count: "older" for i in range(write_pos)}
+    folded = [(r["before"][0] + i) % count for i in range(r["before"][1])] if r and r["flushed"] else []
+    styles |= dict.fromkeys(folded, "folded")
+    styles |= {slot: _slot(log, r, i, "record")[0] for i, slot in enumerate(r["slots"])} if r else {}
+    marks = {slot: _mark(log, past, i) for past in log["rounds"][:frame]
+             for i, slot in enumerate(past["slots"])}
+    for slot, style in styles.items():
+        parts.append(d.rect(left + slot * step + 1.5, y, step - 3, side, style, marks.get(slot)))
+    cursor = left + (base + write_pos) % count * step
+    parts += [d.line(cursor, y - 3, cursor, y + side + 3, "arrow"),
+              d.circle(cursor, y - 3, 3, "cursor", title=Text("cursor").render(lang))]
     if folded:
-        parts.append(_bracket([left + (slot + 0.5) * step for slot in folded], y + side + 2, grid.state + side / 2))
-    parts += _state(grid, y, side, bool(folded), lang)
-    return parts, y + side + 10
-
-
-def _ring_style(log: dict, r: dict | None, slot: int, live: dict, newest: dict) -> str:
-    if slot in newest:
-        return _slot_style(log, r, newest[slot], "record")
-    return "older" if slot in live else "free"
-
-
-def _ring_mark(log: dict, frame: int, slot: int) -> str | None:
-    """The token whose record lies in a slot: the last that was written there."""
-    for r in reversed(log["rounds"][:frame]):
-        if slot in r["slots"]:
-            return _mark(log, r, r["slots"].index(slot))
-    return None
+        centres = [left + (slot + 0.5) * step for slot in folded]
+        parts.append(_bracket(centres, y + side + 2, grid.state + side / 2))
+    return [*parts, *_state(grid, y, bool(folded), lang)], y + side + 10
 
 
 def _conv(log: dict, r: dict | None, grid: Grid, y: float, lang: str) -> tuple:
-    """Inputs of the short convolution: three from before, the window's; those that the next round starts from."""
-    parts, old, high = [], KERNEL - 1, 20
-    if grid.narrow:
-        parts.append(d.text(0, y + 12, Text("convolution inputs").render(lang), "label strong"))
-        y += 18
-    else:
-        parts.append(d.text(0, y + 14, Text("convolution").render(lang), "label strong"))
+    """Inputs of the short convolution: three from before, the window's, and which three are next."""
+    parts = [d.text(0, y + 14, Text("convolution").render(lang), "label strong")]
+    y += 20 if grid.narrow else 0
+    right = 1 + r["accepted"] if r else 0  # the first of the three inputs that the next round needs
     first = 0 if r is None or log["fault"] == "conv" else r["told"]
-    right = 0 if r is None else 1 + r["accepted"]
-    step = 10 if grid.narrow else 14
-    for i in range(old + grid.columns):
-        centre = grid.x(i - old) if i >= old else grid.left - (old - i - 0.5) * step - 2
-        wide = grid.tile if i >= old else step - 3
-        kept = first <= i < first + old
-        if i >= old and (r is None or i - old >= len(r["window"])):
-            style = "ghost"
-        elif kept:
+    small = 10 if grid.narrow else 14
+    for i in range(CONV_ROWS + grid.columns):
+        column = i - CONV_ROWS
+        before = small - 3, grid.left + (column + 0.3) * small
+        wide, centre = (grid.tile, grid.x(column)) if column >= 0 else before
+        if first <= i < first + CONV_ROWS:
             style = "conv" if first == right else "miss"
+        elif column >= 0 and (r is None or column >= len(r["window"])):
+            style = "ghost"
         else:
-            style = "rejected" if i - old > (r["accepted"] if r else 0) else "spent"
-        mark = _mark(log, r, i - old) if r else f"token:{log['prompt'] + i - old}"
-        parts.append(d.rect(centre - wide / 2, y, wide, high, style, mark))
-    return parts, y + high
+            style = "rejected" if column >= right else "spent"
+        parts.append(d.rect(centre - wide / 2, y, wide, 20, style, _mark(log, r, column) if r else None))
+    return parts, y + 20
 
 
-def _legend(log: dict, r: dict | None, frame: int) -> list:
-    """What the shapes are, with counts of this round."""
-    drafted, accepted = (len(r["window"]) - 1, r["accepted"]) if r else (0, 0)
-    lines = [("accepted", Text("drafts accepted: {count}", count=accepted)),
-             ("rejected", Text("drafts rejected: {count}", count=drafted - accepted)),
-             ("outline", Text("bonus token: {count}", count=1 if r else 0)),
-             ("snapshot", Text("snapshots: {count} of {size}", count=log["drafts"] + 1, size=binary_bytes(log["held"]["snapshots"] // (log["drafts"] + 1)))),
-             ("record", Text("records, to the same scale: {bytes}", bytes=binary_bytes(log["held"]["projections"] // (log["drafts"] + 1)))),
-             ("older", Text("older records in the ring: {count}", count=_history(r))),
-             ("conv", Text("inputs the convolution goes on from: {count}", count=KERNEL - 1)),
-             ("state", Text("committed state S"))]
-    if r and r["flushed"] and r["before"][1]:
-        lines.append(("folded", Text("folded into S: {count}", count=r["before"][1])))
-    committed = log["prompt"] + (r["read"] + 1 + len(r["choices"]) if r else 1)
-    wrong = sum(a != b for a, b in zip(log["text"][:committed], log["plain"]))
-    if wrong or log["fault"] != "none":
-        lines.append(("miss", Text("wrong: {count} tokens so far", count=number(wrong))))
-    return lines
-
-
-def _history(r: dict | None) -> int:
-    return 0 if r is None or r["flushed"] else r["before"][1]
+# --- the chart ---
 
 
 def memory_figure() -> Figure:
@@ -344,16 +319,16 @@ def memory_figure() -> Figure:
     y = charts.quantitative("share", None, axis={"title": None, "tickCount": 5})
     colour = {"field": "design", "type": "nominal", "legend": None,
               "scale": {"domain": list(styles), "range": list(styles.values())}}
-    offset = {"field": "design", "sort": list(styles)}
+    bars = {"x": x, "xOffset": {"field": "design", "sort": list(styles)}, "y": y}
+    faint = {"condition": {"test": "datum.design === 'snapshot'", "value": 0.3}, "value": 1}
+    claim = {"y": {"datum": 0.4, "type": "quantitative"}, "color": {"value": "var(--ink)"}}
     return Figure("memory", "shares", Text("Memory of the window, normalised to snapshots"),
-                  Text("Grey: a state per position. Amber: k, v, g, β and the convolution's inputs per position, fp32. A matrix "
-                       "grows with d², a record with d: 0.38 at 16, 0.047 at 128."),
+                  Text("Grey: a state per position. Amber: k, v, g, β and the convolution's inputs per "
+                       "position, fp32. A matrix grows with d², a record with d: 0.38 at 16, 0.047 at 128. Dashed: 0.4."),
                   {"layer": [
                       {"mark": {"type": "bar", "strokeWidth": 1},
-                       "encoding": {"x": x, "xOffset": offset, "y": y, "color": colour, "stroke": colour,
-                                    "fillOpacity": {"condition": {"test": "datum.design === 'snapshot'", "value": 0.3}, "value": 1}}},
+                       "encoding": bars | {"color": colour, "stroke": colour, "fillOpacity": faint}},
                       {"mark": {"type": "text", "dy": -8, "fontSize": 13},
-                       "encoding": {"x": x, "xOffset": offset, "y": y, "text": {"field": "label"}}},
-                      {"mark": {"type": "rule", "strokeDash": [3, 3]},
-                       "encoding": {"y": {"datum": 0.4, "type": "quantitative"}, "color": {"value": "var(--ink)"}}},
+                       "encoding": bars | {"text": {"field": "label"}}},
+                      {"mark": {"type": "rule", "strokeDash": [3, 3]}, "encoding": claim},
                   ]})

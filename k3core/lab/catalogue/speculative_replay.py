@@ -3,14 +3,14 @@
 ZH = {
     "Speculative replay": "投机重放",
     "Speculative replay: taking drafts back": "投机重放：把草稿收回来",
-    "A recurrent state cannot forget a rejected draft. What must be kept during a verify round so that the text comes out "
-    "as if there had been no drafts?":
+    "A recurrent state cannot forget a rejected draft. What must be kept during a verify round so that the "
+    "text comes out as if there had been no drafts?":
         "循环状态无法忘掉被拒绝的草稿。一轮验证期间要保存什么，才能让输出与没有草稿时完全一样？",
     "Draft tokens per round": "每轮草稿词元数",
     "The window holds one position more: the last chosen token, which is always right.":
         "窗口还多一个位置：上一个已选定的词元，它总是对的。",
     "A draft is right with probability": "每个草稿正确的概率",
-    "Of the oracle. Prompt look-up has no such setting.": "仅用于预言机；查找文本没有这个设置。",
+    "For the oracle only.": "仅用于预言机。",
     "Drafts come from": "草稿来源",
     "an oracle with noise": "带噪声的预言机",
     "looking up the text so far": "在已有文本中查找",
@@ -29,8 +29,8 @@ ZH = {
         "prompt 含有 {character}；模型只认识 {alphabet} 和空格",
     "prompt is empty; it takes at least one character": "prompt 为空；至少需要一个字符",
     "An easy task": "容易的任务",
-    "Acceptance as implied by the published 4.581 of 6 tokens per round (K3-DSpark-Block5, GSM8K). Most windows are kept "
-    "whole.": "接受率取自公开数字：每轮 6 个词元中接受 4.581 个（K3-DSpark-Block5，GSM8K）。多数窗口整个保留。",
+    "Acceptance as implied by the published 4.581 of 6 tokens per round (K3-DSpark-Block5, GSM8K). Most "
+    "windows are kept whole.": "接受率取自公开数字：每轮 6 个词元中接受 4.581 个（K3-DSpark-Block5，GSM8K）。多数窗口整个保留。",
     "A hard task": "困难的任务",
     "The same draft model on AIME26: 2.489 of 6. More than half of what is drafted is taken back.":
         "同一草稿模型在 AIME26 上：6 个中 2.489 个。超过一半的草稿被收回。",
@@ -41,11 +41,11 @@ ZH = {
     "No draft model: what followed the same characters before. Rounds without a match draft nothing.":
         "没有草稿模型：同样的字符以前出现时后面跟着什么，就拿来当草稿。找不到匹配的轮次没有草稿。",
     "A head of K3's size": "K3 的头大小",
-    "At 128 × 128 the records are 0.047 of the snapshots, and the strips are hard to see.":
-        "128 × 128 时记录只有快照的 0.047，细条几乎看不见。",
+    "At 128 × 128 the records are 0.047 of the snapshots: beside a state, a record is a line.":
+        "128 × 128 时记录只有快照的 0.047：与状态相比，一条记录只是一条线。",
     "Forget the convolution": "忘记卷积",
-    "The recurrent state is right, its inputs are not. The text departs, and look-up finds more matches in it: acceptance "
-    "rises while the output is wrong.":
+    "The recurrent state is right, its inputs are not. The text departs, and look-up finds more matches in "
+    "it: acceptance rises while the output is wrong.":
         "循环状态回退正确，它的输入却不对。文本偏离，而查找在其中反而找到更多匹配：接受率上升，输出却是错的。",
     "Count the drafts": "按草稿计数",
     "Rejected drafts stay in state and cache. The text departs soon after the first rejection.":
@@ -60,10 +60,10 @@ ZH = {
     "2.5 to 3.5": "2.5 到 3.5",
     "3.5 to 5": "3.5 到 5",
     "more than 5": "超过 5",
-    "It is {mean}. Looking up the prompt helps only where the text repeats itself.":
+    "It is {mean}. Looking back helps only where the text repeats itself.":
         "答案是 {mean}。只有文本重复自己的地方，查找才有用。",
-    "It is {mean}. A round ends at the first wrong draft, so of {drafts} drafts {kept} are kept on average, not {naive}; "
-    "the bonus token comes on top.":
+    "It is {mean}. A round ends at the first wrong draft, so of {drafts} drafts {kept} are kept on average, "
+    "not {naive}; the bonus token comes on top.":
         "答案是 {mean}。一轮在第一个错误草稿处结束，所以 {drafts} 个草稿平均只保留 {kept} 个，而不是 {naive} 个；奖励词元另算。",
     "Verify rounds": "验证轮次",
     "size": "大小",
@@ -103,12 +103,14 @@ ZH = {
     "{same} equal tokens, then token {next} differs": "{same} 个词元相同，第 {next} 个不同",
     "the text with drafts equals plain decoding": "使用草稿的文本与普通解码相同",
     "{count} equal tokens": "{count} 个词元相同",
-    "after every round, snapshots and replayed projections hold the state of plain decoding to the bit (first layer)":
+    "after every round, snapshots and replayed projections hold the state of plain decoding to the bit "
+    "(first layer)":
         "每轮之后，快照和重放投影得到的状态与普通解码逐位相同（第一层）",
     "a difference of 0": "差为 0",
     "corrected values and ring hold it within rounding": "修正值和记录环得到的状态在舍入误差之内",
     "at most {bound}": "不超过 {bound}",
-    "no choice was a near tie: the tokens would be the same on another machine": "没有接近平局的选择：换一台机器词元也相同",
+    "no choice was a near tie: another machine would choose the same tokens":
+        "没有接近平局的选择：换一台机器词元也相同",
     "at least {bound}": "不小于 {bound}",
     "the arrays of all four sizes are as large as the formula says": "四种大小的数组都与公式一致",
     "records stay under {share} of the snapshots at every size": "每种大小下记录都低于快照的 {share}",
@@ -123,7 +125,8 @@ ZH = {
     "tokens per round, {name}, {task}": "每轮词元数，{name}，{task}",
     "{mean} of {most}": "{mean} / {most}",
     "smallest lead of a chosen token, in logits": "被选词元的最小领先量（logit）",
-    "The prompt of {count} tokens is read, and the model chooses '{first}'. All stores start from the same state S.":
+    "The prompt of {count} tokens is read, and the model chooses '{first}'. All stores start from the same "
+    "state S.":
         "读完 {count} 个词元的提示，模型选择“{first}”。所有存储都从同一个状态 S 开始。",
     "Round {n}: nothing drafted, one token gained, '{bonus}'.": "第 {n} 轮：没有草稿，得到一个词元“{bonus}”。",
     "Round {n}: all {drafted} drafts are right, and '{bonus}' comes on top.":
@@ -136,36 +139,36 @@ ZH = {
     "The state goes back to column 0 and misses {count} accepted tokens.": "状态回到第 0 列，漏掉了 {count} 个已接受的词元。",
     "The state is rolled back, but the convolution goes on from the inputs of the prompt.":
         "状态已回退，但卷积仍从提示末尾的输入继续。",
-    "Snapshots copy slot {slot}, projections replay {kept} records, corrected values add them up; the ring folds its "
-    "{folded} older records into S.":
+    "Snapshots copy slot {slot}, projections replay {kept} records, corrected values add them up; the ring "
+    "folds its {folded} older records into S.":
         "快照复制第 {slot} 格，投影重放 {kept} 条记录，修正值把它们一次加上；记录环把 {folded} 条较旧的记录并入 S。",
-    "Snapshots copy slot {slot}, projections replay {kept} records, corrected values add them up; the ring only moves its "
-    "cursor.": "快照复制第 {slot} 格，投影重放 {kept} 条记录，修正值把它们一次加上；记录环只移动游标。",
+    "Snapshots copy slot {slot}, projections replay {kept} records, corrected values add them up; the ring "
+    "only moves its cursor.": "快照复制第 {slot} 格，投影重放 {kept} 条记录，修正值把它们一次加上；记录环只移动游标。",
     "with drafts": "使用草稿",
     "plain": "普通解码",
     "model’s choice": "模型的选择",
     "drag to set the number of drafts": "拖动以设置草稿数",
     "the decoder runs on it": "解码器正在使用它",
+    "click to run the decoder on it": "点击后解码器改用它",
     "written": "已写入",
     "untouched": "未动",
     "cursor": "游标",
-    "convolution inputs": "卷积输入",
     "convolution": "卷积输入",
     "drafts accepted: {count}": "接受的草稿：{count}",
     "drafts rejected: {count}": "拒绝的草稿：{count}",
     "bonus token: {count}": "奖励词元：{count}",
     "snapshots: {count} of {size}": "快照：{count} 份，每份 {size}",
     "records, to the same scale: {bytes}": "记录，同一比例：每条 {bytes}",
-    "older records in the ring: {count}": "环中较旧的记录：{count}",
-    "folded into S: {count}": "并入 S：{count}",
+    "ring, older records: {count}": "环中较旧的记录：{count}",
+    "ring, folded into S: {count}": "环中并入 S 的记录：{count}",
     "inputs the convolution goes on from: {count}": "卷积接着使用的输入：{count}",
     "committed state S": "已提交的状态 S",
-    "wrong: {count} tokens so far": "至此错误的词元：{count}",
+    "wrong tokens so far: {count}": "至此错误的词元：{count}",
     "head size dk = dv": "头的大小 dk = dv",
     "Memory of the window, normalised to snapshots": "窗口占用的内存，以快照为 1",
-    "Grey: a state per position. Amber: k, v, g, β and the convolution's inputs per position, fp32. A matrix grows with "
-    "d², a record with d: 0.38 at 16, 0.047 at 128.":
-        "灰色：每个位置一份状态。琥珀色：每个位置的 k、v、g、β 和卷积输入，fp32。矩阵按 d² 增长，记录按 d 增长：16 时为 0.38，128 时为 0.047。",
+    "Grey: a state per position. Amber: k, v, g, β and the convolution's inputs per position, fp32. A matrix "
+    "grows with d², a record with d: 0.38 at 16, 0.047 at 128. Dashed: 0.4.":
+        "灰色：每个位置一份状态。琥珀色：每个位置的 k、v、g、β 和卷积输入，fp32。矩阵按 d² 增长，记录按 d 增长：16 时为 0.38，128 时为 0.047。虚线：0.4。",
     "this run": "本次运行",
     "computed": "现场计算",
     "derived": "由公布数据推导",
@@ -180,6 +183,6 @@ ZH = {
     "source": "来源",
     "Accepted length, bonus included": "接受长度，含奖励词元",
     "Tokens per verify round: here and published": "每轮验证的词元数：本页与公开数字",
-    "Amber: computed here. Grey: published for Kimi K3, not measured here. The outline is the most a round can give, "
-    "drafts and bonus.": "琥珀色：本页计算。灰色：针对 Kimi K3 公开的数字，本页未测量。外框是一轮最多能得到的词元数（草稿加奖励）。",
+    "Amber: computed here. Grey: published for Kimi K3, not measured here. The outline is the most a round "
+    "can give, drafts and bonus.": "琥珀色：本页计算。灰色：针对 Kimi K3 公开的数字，本页未测量。外框是一轮最多能得到的词元数（草稿加奖励）。",
 }
