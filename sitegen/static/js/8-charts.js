@@ -21,6 +21,7 @@ class Charts {
       const holder = $(`[data-figure="${spec.name}"]`);
       if (!holder) continue;
       setText($(".figure-title", holder), spec.usermeta.title);
+      $(".chart", holder).setAttribute("aria-label", spec.usermeta.title);
       setText($("figcaption", holder), spec.description);
       await this.draw(holder, spec, records(result.tables[spec.data.name]));
     }
