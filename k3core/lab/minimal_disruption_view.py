@@ -161,7 +161,7 @@ def _schemes(log: dict, top: float, width: float, lang: str) -> tuple:
     narrow = width < 500
     bar_at, bar = (58, 120) if narrow else (78, 300)
     cells_at = bar_at + bar + (62 if narrow else 76)
-    cell = (width - cells_at) / len(log["letters"])
+    cell = (width - 4 - cells_at) / len(log["letters"])
     parts = [d.line(0, top - 14, width, top - 14),
              d.text(bar_at, top + 2, Text("sessions moved").render(lang), "label small"),
              d.text(cells_at, top + 2, Text("who prefills").render(lang), "label small")]
@@ -169,7 +169,7 @@ def _schemes(log: dict, top: float, width: float, lang: str) -> tuple:
     for name, row in log["schemes"].items():
         chosen = name == log["scheme"]
         needed = row["moved"] - row["needless"]
-        parts += [d.text(0, y + 13, NAMES[name], "label strong" if chosen else "label", data_id=f"scheme:{name}"),
+        parts += [d.text(6, y + 13, NAMES[name], "label strong" if chosen else "label", data_id=f"scheme:{name}"),
                   d.rect(bar_at, y, bar, 17, "free"),
                   d.rect(bar_at, y, bar * needed, 17, "miss soft"),
                   d.rect(bar_at + bar * needed, y, bar * row["needless"], 17, "miss"),
@@ -181,7 +181,7 @@ def _schemes(log: dict, top: float, width: float, lang: str) -> tuple:
             if count:
                 parts.append(d.rect(x, y + 17 - 17 * count / most, cell - 2, 17 * count / most, "miss", f"node:{letter}",
                                     f"{letter}: {number(count)}"))
-        parts.append(d.group([d.rect(-3, y - 3, width + 6, 23, "hit-area chosen" if chosen else "hit-area")],
+        parts.append(d.group([d.rect(0.75, y - 3, width - 1.5, 23, "hit-area chosen" if chosen else "hit-area")],
                              data_click="scheme", data_value=name))
         y += 25
     return parts, y + 2

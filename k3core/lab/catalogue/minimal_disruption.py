@@ -11,10 +11,11 @@ ZH = {
     "Maglev": "Maglev",
     "jump": "jump",
     "modulo": "取模",
-    "{scheme}: no session moves between clusters that stay": "{scheme}：没有会话在留存的集群之间迁移",
-    "{scheme}: only the share of clusters that came or went moves, up to chance":
-        "{scheme}：只有增减的集群所占的那部分会话迁移（允许随机波动）",
-    "no cluster takes over more than three fair shares of what a dead one leaves": "没有集群接手超过三份公平份额的遗留工作",
+    "ring and rendezvous: no session moves between clusters that stay": "环与 rendezvous：没有会话在留存的集群之间迁移",
+    "rendezvous: only the share of clusters that came or went moves, up to chance":
+        "rendezvous：只有增减的集群所占的那部分会话迁移（允许随机波动）",
+    "rendezvous: no cluster takes over more than three fair shares of what dead ones leave":
+        "rendezvous：没有集群接手超过三份公平份额的遗留工作",
     "at most {bound}": "不超过 {bound}",
     "Sessions and their clusters: remove one, add one": "会话与所在的集群：移除一个，添加一个",
     "Modulo moves {modulo} of them; fair shares need {ideal}.": "取模会迁移其中的 {modulo}；公平分配只需 {ideal}。",
@@ -48,16 +49,16 @@ ZH = {
     "When a cluster dies": "集群宕机时",
     "hash over those that are left": "在余下的集群上重新哈希",
     "each session's own secondary": "各会话自己的次选集群",
-    "the next in the list takes all": "列表中的下一个全部接手",
     "Points per cluster on the ring": "环上每个集群的点数",
     "Prefix of a session, tokens": "会话的前缀，词元数",
     "On average; sessions lie between half and one and a half times this.": "平均值；各会话在其 0.5 到 1.5 倍之间。",
     "Clusters before": "变更之前的集群",
     "Sessions": "会话数",
     "Maglev table": "Maglev 表的大小",
-    "Hash places in the list, not names": "按列表位置而不是名字取哈希",
-    "On: the third cluster is called 3, whoever it is. When an earlier one dies, its name passes to the next.":
-        "打开后，第三个集群就叫 3，不管它是谁。前面的集群宕机后，它的名字会传给下一个。",
+    "Mistake": "错误做法",
+    "none": "无",
+    "the next in the list takes over a dead one": "由列表中的下一个接手宕机的集群",
+    "clusters are hashed by place, not by name": "按列表位置而不是名字对集群取哈希",
     "Modulo": "取模",
     "Ten clusters become eleven under hash mod n: ten of eleven sessions move, nearly all between clusters that were there before "
     "and after.":
