@@ -5,7 +5,7 @@ import json
 import os
 import sys
 
-from k3core import __version__, cli_replay, cli_size
+from k3core import __version__, cli_fleet, cli_hash, cli_replay, cli_size
 from k3core.lab.registry import experiment, experiments
 from k3core.lab.text import LANGUAGES
 
@@ -43,6 +43,8 @@ def build_parser() -> Parser:
     _add_run(commands)
     cli_size.add_parser(commands)
     cli_replay.add_parser(commands)
+    cli_hash.add_parser(commands)
+    cli_fleet.add_parser(commands)
     return parser
 
 
