@@ -1,6 +1,6 @@
-"""The runs of the tab `verify-and-replay`: interrupted and resumed, deviated and corrected, segments composed.
+"""The runs of `verify-and-replay`: interrupted and resumed, deviated and corrected, segments composed.
 
-A run is a list of moments, one per tick of the scene's clock: what it had read, what just happened, what was where.
+A run is a list of moments, one per tick of the scene's clock: what it had read, and what just happened.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ DEVIATION = 0.1  # of the state's root mean square
 
 
 def plan(p, rng) -> dict:
-    """What chance decides, once for all precisions: order of arrival, order of the nodes, the deviation's noise."""
+    """What chance decides, once for all precisions: order of records and nodes, the deviation's noise."""
     checkpoint = (p.cut - 1) // p.every * p.every  # the last one before the interruption
     numbers = list(range(checkpoint, p.cut))
     mixed = rng.permutation(len(numbers) * 2) % len(numbers)
@@ -34,7 +34,7 @@ def states_of(stream: tuple, start) -> list:
 
 
 def interrupted(p, stream: tuple, states: list, plan: dict) -> dict:
-    """The state is lost after token `cut`; a checkpoint and the records after it, as they arrive, bring it back."""
+    """The state is lost after token `cut`; a checkpoint and the records since, as they arrive, restore it."""
     _, *inputs = stream
     records = make_records(*inputs)
     checkpoint = Checkpoint(plan["checkpoint"], states[plan["checkpoint"]])
@@ -46,8 +46,9 @@ def interrupted(p, stream: tuple, states: list, plan: dict) -> dict:
         arrived.append(records[seq])
         replay = verify_and_replay(checkpoint, arrived, arrange=arrange)
         read = min(replay.seq, p.cut)
-        moments.append(moment("arrival", read, replay.state, states) | {"seq": seq, "again": seq in [
-            record.seq for record in arrived[:-1]], "arrived": sorted({record.seq for record in arrived})})
+        here = {record.seq for record in arrived[:-1]}
+        delivery = {"seq": seq, "again": seq in here, "arrived": sorted(here | {seq})}
+        moments.append(moment("arrival", read, replay.state, states) | delivery)
         largest = max(largest, moments[-1]["off"])
     state = replay.state
     for t in range(p.cut, len(records)):
@@ -67,8 +68,8 @@ def replay_middle_twice(records: list, seq: int) -> list:
 def deviated(p, stream: tuple, states: list, plan: dict) -> dict:
     """Noise is added to the state once; every `every` tokens a replay from the last checkpoint verifies it.
 
-    The replay compares its own state with the one claimed. Where they differ by more than the tolerance, its state
-    takes the place of the run's. Either way it is the next checkpoint.
+    The replay compares its own state with the one claimed. Where they differ by more than the tolerance, its
+    state takes the place of the run's. Either way it is the next checkpoint.
     """
     _, *inputs = stream
     records = make_records(*inputs)
@@ -84,7 +85,8 @@ def deviated(p, stream: tuple, states: list, plan: dict) -> dict:
         replay = verify_and_replay(good, records[good.seq : t], {t: state}, float(p.tolerance))
         if replay.detected_at is not None:
             state, detected_at = replay.state, replay.detected_at
-            moments.append(moment("caught", t, state, states) | {"was_off": moments[-1]["off"], "from": good.seq})
+            found = {"was_off": moments[-1]["off"], "from": good.seq}
+            moments.append(moment("caught", t, state, states) | found)
         else:
             moments[-1] |= {"verified": True}
         good = Checkpoint(t, replay.state)
@@ -94,13 +96,14 @@ def deviated(p, stream: tuple, states: list, plan: dict) -> dict:
 def moment(kind: str, read: int, state, states: list) -> dict:
     """One tick of a run that has read `read` tokens, beside the straight run at the same token."""
     difference = np.abs(state - states[read])
-    return {"kind": kind, "read": read, "off": float(difference.max()), "state": state, "difference": difference}
+    off = float(difference.max())
+    return {"kind": kind, "read": read, "off": off, "state": state, "difference": difference}
 
 
 def compose_tree(segments: dict, order: list) -> dict:
     """Compose segments in pairs, each pair as soon as both are there: {"root": (M, S_local), "events": ...}.
 
-    segments: {node: (M, S_local)}; order: nodes as they finish. What covers tokens of nodes a .. b - 1 is span (a, b);
+    segments: {node: (M, S_local)}; order: nodes as they finish. What covers nodes a .. b - 1 is span (a, b);
     an event is ("node", span) or ("join", span).
     """
     ready, events = {}, []

@@ -1,4 +1,4 @@
-"""What the tab `verify-and-replay` draws: three runs on one clock, segments joined in a tree, a deviation fading."""
+"""What the tab `verify-and-replay` draws: three runs on one clock, segments joined, a deviation fading."""
 
 from math import log10
 
@@ -21,10 +21,12 @@ def run_events(p, built: dict) -> dict:
     """The log: each run's moments, one per tick of the clock, and where its marks stand."""
     straight = [{"kind": "read", "read": t, "off": 0.0, "heat": abs(state[0]).tolist()}
                 for t, state in enumerate(built["states"])]
-    lanes = [straight, *([_plain(moment) for moment in built[run]["moments"]] for run in ("resumed_run", "deviated"))]
+    others = ([_plain(moment) for moment in built[run]["moments"]] for run in ("resumed_run", "deviated"))
+    lanes = [straight, *others]
     hottest = max(value for moment in straight for row in moment["heat"] for value in row)
     return {"lanes": lanes, "cut": p.cut, "checkpoint": (p.cut - 1) // p.every * p.every, "every": p.every,
-            "deviation_at": p.deviation_at, "detected_at": built["deviated"]["detected_at"], "hottest": hottest,
+            "deviation_at": p.deviation_at, "detected_at": built["deviated"]["detected_at"],
+            "hottest": hottest,
             "worst": [max(moment["off"] for moment in lane) for lane in lanes]}
 
 
@@ -60,7 +62,8 @@ def run_captions(p, built: dict) -> list:
         if not said:
             said = [Text("The runs have read {a}, {b} and {c} tokens.", a=min(tick, TOKENS),
                          b=at_tick(resumed, tick)["read"], c=at_tick(hurt, tick)["read"])]
-        captions.append(said[0] if len(said) == 1 else Text("{first} {second}", first=said[0], second=said[1]))
+        both = len(said) > 1
+        captions.append(Text("{first} {second}", first=said[0], second=said[1]) if both else said[0])
     return captions
 
 
@@ -77,9 +80,11 @@ def _about_resumed(p, lane: list, tick: int):
         return Text("Second run: record {n} arrives and must wait for record {next}.", n=now["seq"] + 1,
                     next=now["read"] + 1)
     if now["kind"] == "arrival":
-        return Text("Second run: record {n} arrives; the replay reaches token {read}.", n=now["seq"] + 1, read=now["read"])
+        return Text("Second run: record {n} arrives; the replay reaches token {read}.", n=now["seq"] + 1,
+                    read=now["read"])
     if now["kind"] == "resumed" and before["kind"] == "arrival":
-        return Text("Second run: every record is replayed, the difference is {off}; it reads on.", off=_off(before["off"]))
+        return Text("Second run: every record is replayed, the difference is {off}; it reads on.",
+                    off=_off(before["off"]))
     return None
 
 
@@ -95,7 +100,8 @@ def _about_hurt(p, lane: list, tick: int):
         return Text("Third run: verification at token {n} lets a difference of {off} pass.", n=now["read"],
                     off=_off(now["off"]))
     if now["kind"] == "hurt":
-        return Text("Third run: after token {n} its state is pushed off by {off}.", n=now["read"], off=_off(now["off"]))
+        return Text("Third run: after token {n} its state is pushed off by {off}.", n=now["read"],
+                    off=_off(now["off"]))
     return None
 
 
@@ -104,7 +110,7 @@ def _off(value: float) -> Text | str:
 
 
 def draw_runs(result: Result, scene: Scene, frame: int, lang: str, narrow: bool) -> Picture:
-    """Three lanes of tokens on one clock, each with its state and that state's difference from the straight run."""
+    """Three lanes of tokens on one clock, each with its state and how far that is from the straight run's."""
     log = scene.events
     width, tall = (340, 158) if narrow else (720, 122)
     parts, counts = [], {}
@@ -141,13 +147,15 @@ def cell_kinds(log: dict, index: int, tick: int) -> list:
             else:
                 kinds[i] = ("older" if i in now.get("arrived", ()) else "rejected", 1.0)
         if now["off"] > 0:
-            kinds[log["cut"] : now["read"]] = [("miss", strength(now["off"]))] * max(0, now["read"] - log["cut"])
+            after = max(0, now["read"] - log["cut"])
+            kinds[log["cut"] : log["cut"] + after] = [("miss", strength(now["off"]))] * after
     if index == 2:
         for moment in lane[: tick + 1]:
             if moment["kind"] == "caught":
                 kinds[moment["from"] : moment["read"]] = [("record", 1.0)] * (moment["read"] - moment["from"])
             elif moment["read"]:
-                kinds[moment["read"] - 1] = ("miss", strength(moment["off"])) if moment["off"] > 0 else ("state", 1.0)
+                wrong = moment["off"] > 0
+                kinds[moment["read"] - 1] = ("miss", strength(moment["off"])) if wrong else ("state", 1.0)
     return kinds
 
 
@@ -204,10 +212,8 @@ def marks(log: dict, index: int) -> list:
 def _maps(log: dict, index: int, now: dict, top: float, narrow: bool, lang: str) -> list:
     """The run's state, and how far it is from the straight run at the same token."""
     cell = 5.2 if narrow else 7.2
-    left, y = (0, top + 100) if narrow else (492, top + 20)
+    left, y = (2, top + 96) if narrow else (492, top + 20)
     wide, tall = 14 * cell, 10 * cell
-    if narrow:
-        y = top + 96
     parts = [d.rect(left - 2, y - 2, wide + 4, tall + 4, "heat-frame", "state:checkpoint")]
     for i, row in enumerate(now["heat"]):
         for j, value in enumerate(row):
@@ -221,15 +227,12 @@ def _maps(log: dict, index: int, now: dict, top: float, narrow: bool, lang: str)
     else:
         for i, row in enumerate(now["difference"]):
             for j, value in enumerate(row):
-                parts.append(_pixel(beside + j * cell, y + i * cell, cell, "miss", value / log["worst"][index]))
-    words = [Text("difference"), _off(now["off"])]
-    if narrow:
-        parts += [d.text(beside + wide + 10, y + 14 + 18 * k, word.render(lang) if isinstance(word, Text) else word,
-                         "label strong" if k else "label small") for k, word in enumerate(words)]
-    else:
-        said = Text("difference {off}", off=words[1]).render(lang)
-        parts.append(d.text(720, top + 12, said, "label small" if now["off"] == 0 else "label strong", "end"))
-    return parts
+                share = value / log["worst"][index]
+                parts.append(_pixel(beside + j * cell, y + i * cell, cell, "miss", share))
+    said = Text("difference {off}", off=_off(now["off"])).render(lang)
+    style = "label small" if now["off"] == 0 else "label strong"
+    place = (beside + wide + 10, y + 14, said, style) if narrow else (720, top + 12, said, style, "end")
+    return [*parts, d.text(*place)]
 
 
 def _pixel(x: float, y: float, cell: float, style: str, share: float) -> str:
@@ -241,10 +244,10 @@ def _pixel(x: float, y: float, cell: float, style: str, share: float) -> str:
 
 def node_events(p, built: dict) -> dict:
     """The log: the order in which parts became ready, and their maps M and S_local as magnitudes."""
-    parts = {span: {"m": abs(m[0]).tolist(), "s": abs(s[0]).tolist()} for span, (m, s) in built["tree"]["parts"].items()}
-    nodes = -(-TOKENS // p.piece)
-    return {"events": [[kind, *span] for kind, span in built["tree"]["events"]], "nodes": nodes, "piece": p.piece,
-            "parts": [[*span, part] for span, part in sorted(parts.items())], "off": built["nodes_tree"],
+    parts = {span: {"m": abs(m[0]).tolist(), "s": abs(s[0]).tolist()}
+             for span, (m, s) in built["tree"]["parts"].items()}
+    return {"events": [[kind, *span] for kind, span in built["tree"]["events"]], "piece": p.piece,
+            "nodes": -(-TOKENS // p.piece), "parts": [[*span, part] for span, part in sorted(parts.items())],
             "hottest": max(value for part in parts.values() for row in part["s"] for value in row)}
 
 
@@ -263,14 +266,15 @@ def node_captions(p, built: dict) -> list:
         first, past = begin * p.piece + 1, min(end * p.piece, TOKENS)
         if number_of == last:
             captions.append(Text("The last two parts are joined. Applied to the state at the start, the "
-                                 "whole comes within {off} of the straight run.", off=_off(built["nodes_tree"])))
+                                 "whole comes within {off} of the straight run.",
+                                 off=_off(built["nodes_tree"])))
         elif kind == "node":
             captions.append(Text("Node {n} is done: tokens {first} to {past} as one map, whatever the state "
                                  "before them.",
                                  n=end, first=first, past=past))
         else:
-            captions.append(Text("Two neighbours are there, so they are joined: tokens {first} to {past}.", first=first,
-                                 past=past))
+            captions.append(Text("Two neighbours are there, so they are joined: tokens {first} to {past}.",
+                                 first=first, past=past))
     return captions
 
 
@@ -295,7 +299,8 @@ def draw_nodes(result: Result, scene: Scene, frame: int, lang: str, narrow: bool
                 corners = [places[half], NODES_TOP + level(half) * row + 10 * cell + 4, y - 12, x, y - 4]
                 shape = "M{},{}V{}H{}V{}".format(*map(d.number, corners))
                 lines.append(d.path(shape, "join" if span in ready else "join waiting"))
-        maps += _part(part, span in ready, span == (ready[-1] if ready else None), x, y, cell, log["hottest"], span)
+        look = "ghost" if span not in ready else "heat-frame written" if span == ready[-1] else "heat-frame"
+        maps += _part(part, look, x, y, cell, log["hottest"])
     pieces = []
     for node in range(log["nodes"]):
         x = node * column
@@ -305,9 +310,10 @@ def draw_nodes(result: Result, scene: Scene, frame: int, lang: str, narrow: bool
         pieces += [d.text(x + column / 2, 12, f"{first}–{past}", "label small", "middle"),
                    d.rect(x + 1, 18, column - 2, 22, "record" if done else "ghost", f"node:{node}", name),
                    d.text(x + column / 2, 33, name, "label on-record" if done else "label small", "middle")]
-    legend = [("record", Text("segments computed: {n} of {total}", n=sum(end - begin == 1 for begin, end in ready),
-                              total=log["nodes"])),
-              ("gate", Text("M, what remains of any state before")), ("state", Text("S_local, what the segment wrote")),
+    singles = sum(end - begin == 1 for begin, end in ready)
+    legend = [("record", Text("segments computed: {n} of {total}", n=singles, total=log["nodes"])),
+              ("gate", Text("M, what remains of any state before")),
+              ("state", Text("S_local, what the segment wrote")),
               ("ghost", Text("not ready yet: {n}", n=len(log["parts"]) - len(ready)))]
     height = NODES_TOP + depth * row + 10 * cell + 6
     return Picture(d.svg(width, height, [*pieces, *lines, *maps], scene.captions[frame].render(lang)), legend)
@@ -319,16 +325,15 @@ def level(span: tuple) -> int:
     return 0 if end - begin == 1 else 1 + max(level(half) for half in halves(span))
 
 
-def _part(part: dict, done: bool, new: bool, x: float, y: float, cell: float, hottest: float, span: tuple) -> list:
+def _part(part: dict, look: str, x: float, y: float, cell: float, hottest: float) -> list:
     """M and S_local side by side, centred at x; outlines where they are not ready."""
-    wide, tall = (10 + 14) * cell + 4, 10 * cell
-    left = x - wide / 2
-    boxes = [("gate", part["m"], left, 10, 1.0), ("state", part["s"], left + 10 * cell + 4, 14, hottest)]
+    left = x - (24 * cell + 4) / 2
     drawn = []
-    for style, values, at, columns, top in boxes:
-        frame = "heat-frame written" if new else "heat-frame" if done else "ghost"
-        drawn.append(d.rect(at - 1, y - 1, columns * cell + 2, tall + 2, frame, f"span:{span[0]}-{span[1]}"))
-        if done:
+    boxes = (("gate", part["m"], left, 1.0), ("state", part["s"], left + 10 * cell + 4, hottest))
+    for style, values, at, top in boxes:
+        columns = len(values[0])
+        drawn.append(d.rect(at - 1, y - 1, columns * cell + 2, 10 * cell + 2, look))
+        if look != "ghost":
             drawn += [_pixel(at + j * cell, y + i * cell, cell, style, value / top)
                       for i, row in enumerate(values) for j, value in enumerate(row)]
     return drawn
@@ -347,4 +352,5 @@ def fade_figure(p, caught) -> Figure:
         layers.append(charts.rule_layer(caught))
     return Figure("fade", "fade", Text("A deviation that nobody corrects"),
                   Text("Solid: what is left of it. Dashed: the most that the slowest channel of each gate "
-                       "lets through. The vertical line marks where verification notices."), {"layer": layers})
+                       "lets through. The vertical line marks where verification notices."),
+                  {"layer": layers})

@@ -14,7 +14,7 @@ ZH = {
     "0.01": "0.01",
     "Three runs of the same stream": "同一个流的三次运行",
     "Segments from several nodes, composed": "多个节点的分段，组合起来",
-    "{n} of four: what repeats the same operations on every token in the same order. Chunks and segments come within "
+    "{n} of 4: what repeats the same operations on every token in the same order. Chunks and segments come within "
     "{error}.": "四种中有 {n} 种：按同样顺序对每个词元重复同样运算的才相同。分块与分段的差不超过 {error}。",
     "token by token, kda_step": "逐个词元，kda_step",
     "resumed from checkpoint and records": "由检查点和记录恢复",
@@ -125,7 +125,6 @@ ZH = {
     "drag to move the interruption": "拖动以移动中断处",
     "drag to move the deviation": "拖动以移动偏离处",
     "its state |S|": "其状态 |S|",
-    "difference": "差",
     "difference {off}": "差 {off}",
     "node {n}": "节点 {n}",
     "The stream is cut into pieces of {n} tokens; each goes to a node that knows nothing of the others.":
