@@ -181,6 +181,8 @@ def _metrics(p, same: int, mean: float, expected, held: dict, margin: float) -> 
 
 
 def _answer(p, mean: float, expected) -> Text:
+    if p.fault != "none":
+        return Text("It is {mean}, and it says nothing about whether the text is right.", mean=number(mean, 3))
     if expected is None:
         return Text("It is {mean}. Looking back helps only where the text repeats itself.",
                     mean=number(mean, 3))

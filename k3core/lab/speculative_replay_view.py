@@ -104,7 +104,7 @@ def _legend(log: dict, r: dict | None) -> list:
         done = log["prompt"] + (r["read"] + 1 + len(r["choices"]) if r else 1)
         wrong = sum(a != b for a, b in zip(log["text"][:done], log["plain"]))
         lines.append(("miss", Text("wrong tokens so far: {count}", count=number(wrong))))
-    return lines
+    return [*lines, ("bead", Text("drag the grip: number of drafts; click a store: run on it"))]
 
 
 # --- the drawing ---
@@ -179,23 +179,23 @@ def _window(log: dict, r: dict | None, grid: Grid, y: float, lang: str) -> tuple
                   d.text(0, y + tile * 1.5 + 10, Text("model’s choice").render(lang), "label strong")]
     for i in range(grid.columns):
         if r is None or i >= len(r["window"]):
-            parts.append(_tile(grid, i, y, "ghost", "", None))
+            parts += _tile(grid, i, y, "ghost", "", None)
         else:
             style = "free" if i == 0 else "accepted" if i <= r["accepted"] else "rejected"
-            parts.append(_tile(grid, i, y, style, GLYPHS[r["window"][i]], _mark(log, r, i)))
+            parts += _tile(grid, i, y, style, GLYPHS[r["window"][i]], _mark(log, r, i))
     for i, choice in enumerate(r["choices"] if r else []):
         style = "outline" if i == r["accepted"] else "blank"
-        parts.append(_tile(grid, i + 1, y + tile + 5, style, GLYPHS[choice], _mark(log, r, i + 1)))
+        parts += _tile(grid, i + 1, y + tile + 5, style, GLYPHS[choice], _mark(log, r, i + 1))
     right = grid.left + grid.columns * grid.column
     hint = Text("drag to set the number of drafts").render(lang)
     grip = d.handle(right + 4, y + tile / 2, "drafts", None, grid.column, 0, hint)
     return [*parts, grip], y + 2 * tile + 5
 
 
-def _tile(grid: Grid, column: int, y: float, style: str, glyph: str, mark: str | None) -> str:
+def _tile(grid: Grid, column: int, y: float, style: str, glyph: str, mark: str | None) -> list:
     x, tile = grid.x(column), grid.tile
-    return d.group([d.rect(x - tile / 2, y, tile, tile, style),
-                    d.text(x, y + tile / 2 + 5, glyph, INK.get(style, "glyph"), "middle")], mark)
+    return [d.rect(x - tile / 2, y, tile, tile, style, mark),
+            d.text(x, y + tile / 2 + 5, glyph, INK.get(style, "glyph"), "middle")]
 
 
 def _mark(log: dict, r: dict, i: int) -> str:
@@ -236,10 +236,10 @@ def _head(name: str, log: dict, grid: Grid, y: float, lang: str) -> list:
     chosen = name == log["store"]
     area = (grid.width, 16) if grid.narrow else (grid.left - 14, grid.slot)
     place = (grid.width, y + 12, "end") if grid.narrow else (0, y + 32, "start")
-    parts = [d.rect(0, y, *area, "lane"), d.text(*place[:2], size, "label small", place[2]),
+    parts = [d.rect(0, y, *area, "lane", f"store:{name}"), d.text(*place[:2], size, "label small", place[2]),
              d.text(0, y + (12 if grid.narrow else 15), f"▸ {words}" if chosen else words, "label strong")]
     runs = Text("the decoder runs on it") if chosen else Text("click to run the decoder on it")
-    return [d.group(parts, f"store:{name}", runs.render(lang), data_click="store", data_value=name)]
+    return [d.group(parts, title=runs.render(lang), data_click="store", data_value=name)]
 
 
 def _bracket(centres: list, y: float, end: float) -> str:
@@ -321,14 +321,16 @@ def memory_figure() -> Figure:
               "scale": {"domain": list(styles), "range": list(styles.values())}}
     bars = {"x": x, "xOffset": {"field": "design", "sort": list(styles)}, "y": y}
     faint = {"condition": {"test": "datum.design === 'snapshot'", "value": 0.3}, "value": 1}
+    words, labels = {"type": "text", "dy": -9, "fontSize": 13}, bars | {"text": {"field": "label"}}
     claim = {"y": {"datum": 0.4, "type": "quantitative"}, "color": {"value": "var(--ink)"}}
     return Figure("memory", "shares", Text("Memory of the window, normalised to snapshots"),
                   Text("Grey: a state per position. Amber: k, v, g, β and the convolution's inputs per "
-                       "position, fp32. A matrix grows with d², a record with d: 0.38 at 16, 0.047 at 128. Dashed: 0.4."),
+                       "position, fp32. A matrix grows with d², a record with d: 0.38 at 16, 0.047 at 128. "
+                       "Dashed: 0.4."),
                   {"layer": [
                       {"mark": {"type": "bar", "strokeWidth": 1},
                        "encoding": bars | {"color": colour, "stroke": colour, "fillOpacity": faint}},
-                      {"mark": {"type": "text", "dy": -8, "fontSize": 13},
-                       "encoding": bars | {"text": {"field": "label"}}},
                       {"mark": {"type": "rule", "strokeDash": [3, 3]}, "encoding": claim},
+                      {"mark": words | {"stroke": "var(--paper)", "strokeWidth": 5}, "encoding": labels},
+                      {"mark": words, "encoding": labels},
                   ]})

@@ -163,6 +163,8 @@ ZH = {
     "ring, folded into S: {count}": "环中并入 S 的记录：{count}",
     "inputs the convolution goes on from: {count}": "卷积接着使用的输入：{count}",
     "committed state S": "已提交的状态 S",
+    "drag the grip: number of drafts; click a store: run on it": "拖动圆钮：草稿数；点击存储：改用它",
+    "It is {mean}, and it says nothing about whether the text is right.": "答案是 {mean}，但它并不说明文本是否正确。",
     "wrong tokens so far: {count}": "至此错误的词元：{count}",
     "head size dk = dv": "头的大小 dk = dv",
     "Memory of the window, normalised to snapshots": "窗口占用的内存，以快照为 1",
