@@ -224,7 +224,7 @@ def test_recursion_equals_events_to_the_bit(requests, slots, clusters, policy, h
     assert recursion_applies(requests, fast) and not recursion_applies(requests, slow)
     with patch("k3core.fleet.simulate.CHUNK", 7):
         left, right = run(requests, fast), run(requests, slow)
-    for name in ("cluster", "start", "first_token", "end"):
+    for name in ("cluster", "pool", "start", "first_token", "end"):
         assert getattr(left, name).tolist() == getattr(right, name).tolist()
     assert_books(left)
     assert_books(right)
@@ -280,6 +280,7 @@ def test_borrowing_helps_the_borrower_and_leaks_to_the_lender():
     borrow = run(requests, queue(2, halves(2), "borrow"))
     assert strict.wait.tolist() == [0, 10, 0]
     assert borrow.wait.tolist() == [0, 0, 9]
+    assert strict.pool.tolist() == [1, 1, 0] and borrow.pool.tolist() == [1, 0, 1]
     nothing = replace(queue(2, halves(2), "borrow"), spec=ClusterSpec(2, lend_percent=0))
     assert run(requests, nothing).wait.tolist() == [0, 10, 0]
 

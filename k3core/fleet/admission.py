@@ -19,7 +19,8 @@ class Admission:
         self.running = [0] * len(classes)
         self.waiting_pages = [0] * len(classes)
         self.waiting_total, self.running_total = 0, 0
-        self.pools = [Pool(budget, spec, columns) for budget in self.budgets(classes, spec)]
+        budgets = self.budgets(classes, spec)
+        self.pools = [Pool(index, budget, spec, columns) for index, budget in enumerate(budgets)]
         self.largest = [self.pool_of(klass).store.total for klass in range(len(classes))]
 
     @staticmethod

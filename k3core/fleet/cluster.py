@@ -103,7 +103,8 @@ class RequestColumns:
 class Pool:
     """Slots, pages and a prefill lane, either the whole cluster's or one class's share of it."""
 
-    def __init__(self, budget: Budget, spec: ClusterSpec, requests: RequestColumns):
+    def __init__(self, index: int, budget: Budget, spec: ClusterSpec, requests: RequestColumns):
+        self.index = index
         self.slots, self.free = budget.slots, budget.slots
         self.share = budget.prefill_percent / 100
         self.store = PrefixStore(budget.pages, spec.page_tokens, spec.state_pages)

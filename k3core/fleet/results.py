@@ -20,16 +20,17 @@ QUANTILES = (0.5, 0.9, 0.95, 0.99)
 class Run:
     """One simulated run, an entry per request in every array; times in seconds, NaN where it never happened.
 
-    entered: when the request joined the queue of the cluster that served it (later than arrival after a
-    failure); start, first_token, end; hit int64 prompt tokens not computed; rejected: request -> reason;
-    lost: attempts that a failure ended, as (request, cluster, entered, start or NaN, end, hit). inside_area
-    and busy_area are the integrals over time of requests inside and of slots busy, added up event by event;
-    None after a recursion.
+    cluster, and pool, which of its pools served it (-1: none); entered: when the request joined the queue of
+    that cluster (later than arrival after a failure); start, first_token, end; hit int64 prompt tokens not
+    computed; rejected: request -> reason; lost: attempts that a failure ended, as (request, cluster, entered,
+    start or NaN, end, hit). inside_area and busy_area are the integrals over time of requests inside and of
+    slots busy, added up event by event; None after a recursion.
     """
 
     requests: Requests
     fleet: "Fleet"
     cluster: np.ndarray
+    pool: np.ndarray
     entered: np.ndarray
     start: np.ndarray
     first_token: np.ndarray

@@ -273,7 +273,7 @@ class _Events:
             self.busy -= self.start[i] == self.start[i]
             self.attempt[i] += 1
             self.start[i] = self.first[i] = nan
-            self.hit[i] = 0
+            self.hit[i], self.pool[i] = 0, None
         self.clusters[c] = self._cluster()
         return homeless
 
@@ -282,6 +282,7 @@ class _Events:
             requests=self.requests,
             fleet=self.fleet,
             cluster=np.array(self.cluster, dtype=np.int64),
+            pool=np.array([-1 if pool is None else pool.index for pool in self.pool], dtype=np.int64),
             entered=np.array(self.entered),
             start=np.array(self.start),
             first_token=np.array(self.first),
@@ -370,6 +371,7 @@ def _recursion(requests: Requests, fleet: Fleet) -> Generator[tuple[int, int], N
         requests=requests,
         fleet=fleet,
         cluster=cluster,
+        pool=pool,
         entered=requests.arrival.copy(),
         start=start,
         first_token=first,
