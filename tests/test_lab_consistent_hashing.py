@@ -8,6 +8,7 @@ import pytest
 from k3core.fleet.balance import ring_cv, sampling_cv
 from k3core.fleet.hashing import Ring, node_names
 from k3core.lab import consistent_hashing as tab
+from k3core.lab import consistent_hashing_tables as tables
 from k3core.lab.fleet_nodes import LETTERS, node_arcs, parse_nodes, pick
 from k3core.lab.params import ParamError
 
@@ -23,7 +24,9 @@ def failed(result) -> set:
     return {check.key for check in result.checks if not check.passed}
 
 
-@pytest.mark.parametrize(("points", "peak", "cv"), [(1, 2.78, 0.81), (10, 1.56, 0.30), (100, 1.29, 0.128), (160, 1.11, 0.058)])
+@pytest.mark.parametrize(
+    ("points", "peak", "cv"), [(1, 2.78, 0.81), (10, 1.56, 0.30), (100, 1.29, 0.128), (160, 1.11, 0.058)]
+)
 def test_ten_nodes_spread_as_measured_elsewhere(points, peak, cv):
     """XXH64 rings over node0 .. node9, one draw each, 200,000 keys there and 40,000 here."""
     found = metrics(RUN({"nodes": LETTERS[:10], "vnodes": points, "sessions": 40000}))
@@ -31,28 +34,35 @@ def test_ten_nodes_spread_as_measured_elsewhere(points, peak, cv):
     assert found["cv"] == pytest.approx(cv, abs=0.012)
 
 
-@pytest.mark.parametrize(("points", "published"), [(1, 0.9979060), (10, 0.3151810), (100, 0.0996996), (1000, 0.0315723)])
+@pytest.mark.parametrize(
+    ("points", "published"), [(1, 0.9979060), (10, 0.3151810), (100, 0.0996996), (1000, 0.0315723)]
+)
 def test_theory_agrees_with_the_table_of_the_jump_paper(points, published):
-    """arXiv 1406.2294 prints the standard error of a bucket's share for many buckets; 1/sqrt(V) in the limit."""
-    assert tab.ring_cv_theory([1] * 1000, points) == pytest.approx(published, rel=0.004)
+    """arXiv 1406.2294 prints the standard error of a bucket's share for many buckets."""
+    assert tables.ring_cv_theory([1] * 1000, points) == pytest.approx(published, rel=0.004)
 
 
-@pytest.mark.parametrize(("points", "published"), [(1, 2.72), (10, 1.49), (40, 1.24), (100, 1.147), (160, 1.116)])
+@pytest.mark.parametrize(
+    ("points", "published"), [(1, 2.72), (10, 1.49), (40, 1.24), (100, 1.147), (160, 1.116)]
+)
 def test_mean_peak_of_eight_nodes_over_many_rings(points, published):
-    """Peak over mean in the mean of 4,000 random rings, continuous keys; here 60 fleets, so a wider tolerance."""
-    peaks = [8 * Ring([f"{name}-{seed}" for name in node_names(8)], vnodes=points).shares().max() for seed in range(60)]
+    """Mean over 4,000 random rings, continuous keys; here 60 fleets, so a wider tolerance."""
+    peaks = [
+        8 * Ring([f"{name}-{seed}" for name in node_names(8)], vnodes=points).shares().max()
+        for seed in range(60)
+    ]
     assert np.mean(peaks) == pytest.approx(published, abs=4 * np.std(peaks) / sqrt(60))
 
 
 def test_equal_weights_give_the_plain_formulas():
-    assert tab.ring_cv_theory([1] * 8, 16) == pytest.approx(ring_cv(8, 16), rel=1e-12)
-    assert tab.sampling_cv_theory([1] * 8, 10000) == pytest.approx(sampling_cv(8, 10000), rel=1e-12)
+    assert tables.ring_cv_theory([1] * 8, 16) == pytest.approx(ring_cv(8, 16), rel=1e-12)
+    assert tables.sampling_cv_theory([1] * 8, 10000) == pytest.approx(sampling_cv(8, 10000), rel=1e-12)
 
 
 @pytest.mark.parametrize(("degrees", "quantile"), [(1, 15.14), (7, 29.88), (9, 33.72), (11, 37.37)])
 def test_chi_square_bound_lies_above_the_exact_quantile(degrees, quantile):
-    """99.99 % points of chi-square as printed in tables: the bound is safe, and not more than 1.7 times too wide."""
-    assert quantile <= tab.chi_square_bound(degrees) <= 1.7 * quantile
+    """99.99 % points of chi-square as printed in tables: safe, and not more than 1.7 times too wide."""
+    assert quantile <= tables.chi_square_bound(degrees) <= 1.7 * quantile
 
 
 def test_defaults_hold_and_teach():
@@ -104,7 +114,9 @@ def test_bound_moves_only_what_does_not_fit():
     assert metrics(result)["moved_by_bound"] == 0
     tight = RUN({"load_factor": 1.0})
     loads = [row[7] for row in tight.tables["nodes"].rows]
-    assert max(loads) - min(loads) <= len(loads) and sum(loads) == sum(row[6] for row in tight.tables["nodes"].rows)
+    assert max(loads) - min(loads) <= len(loads) and sum(loads) == sum(
+        row[6] for row in tight.tables["nodes"].rows
+    )
 
 
 def test_turning_a_node_turns_all_its_points():
@@ -139,7 +151,9 @@ def test_two_moves_by_hand_even_out_a_ring_of_one_point_each():
 
 def test_one_node_takes_everything():
     result = RUN({"nodes": "c"})
-    assert failed(result) == set() and metrics(result)["peak_to_mean"] == 1 and metrics(result)["cv_theory"] == 0
+    assert (
+        failed(result) == set() and metrics(result)["peak_to_mean"] == 1 and metrics(result)["cv_theory"] == 0
+    )
 
 
 def test_arcs_cover_the_circle_once():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from k3core.lab import minimal_disruption as tab
+from k3core.lab import minimal_disruption_tables as tables
 from k3core.lab.fleet_nodes import LETTERS
 from k3core.lab.params import ParamError
 
@@ -20,12 +21,19 @@ def failed(result) -> set:
     return {check.key for check in result.checks if not check.passed}
 
 
-@pytest.mark.parametrize(("params", "added", "removed"), [
-    ({"vnodes": 1}, 0.0626, 0.0863), ({"vnodes": 10}, 0.1123, 0.1267), ({"vnodes": 100}, 0.0810, 0.1006),
-    ({"vnodes": 160}, 0.0903, 0.1114), ({"scheme": "rendezvous"}, 0.0915, 0.1004),
-    ({"scheme": "maglev", "table": 251}, 0.1434, 0.1633), ({"scheme": "maglev", "table": 1021}, 0.1185, 0.1185),
-    ({"scheme": "maglev", "table": 65537}, 0.0937, 0.1019),
-])
+@pytest.mark.parametrize(
+    ("params", "added", "removed"),
+    [
+        ({"vnodes": 1}, 0.0626, 0.0863),
+        ({"vnodes": 10}, 0.1123, 0.1267),
+        ({"vnodes": 100}, 0.0810, 0.1006),
+        ({"vnodes": 160}, 0.0903, 0.1114),
+        ({"scheme": "rendezvous"}, 0.0915, 0.1004),
+        ({"scheme": "maglev", "table": 251}, 0.1434, 0.1633),
+        ({"scheme": "maglev", "table": 1021}, 0.1185, 0.1185),
+        ({"scheme": "maglev", "table": 65537}, 0.0937, 0.1019),
+    ],
+)
 def test_ten_nodes_move_what_was_measured_elsewhere(params, added, removed):
     """XXH64 over node0 .. node9, 200,000 keys there and 20,000 here: add node10, remove node3."""
     for change, published in (({}, added), (DEATH, removed)):
@@ -45,14 +53,23 @@ def test_maglev_moves_a_little_between_survivors(table, extra):
     assert found["moved_between_survivors"] == pytest.approx(extra, abs=0.004)
 
 
-@pytest.mark.parametrize(("before", "after", "share"), [
-    ("abcdefghij", "abcdefghijk", 10 / 11), ("a", "ab", 1 / 2), ("ab", "abc", 2 / 3), ("abc", "abc", 0.0),
-    ("abcd", "ab", 1 / 2)])
+@pytest.mark.parametrize(
+    ("before", "after", "share"),
+    [
+        ("abcdefghij", "abcdefghijk", 10 / 11),
+        ("a", "ab", 1 / 2),
+        ("ab", "abc", 2 / 3),
+        ("abc", "abc", 0.0),
+        ("abcd", "ab", 1 / 2),
+    ],
+)
 def test_modulo_by_arithmetic(before, after, share):
     assert tab.modulo_moves(before, after) == pytest.approx(share)
 
 
-@pytest.mark.parametrize(("before", "after"), [("abcdefg", "abdefg"), ("abc", "abcdefgh"), ("abcdef", "bcde")])
+@pytest.mark.parametrize(
+    ("before", "after"), [("abcdefg", "abdefg"), ("abc", "abcdefgh"), ("abcdef", "bcde")]
+)
 def test_measured_modulo_agrees_with_arithmetic(before, after):
     found = metrics(RUN(MANY | {"scheme": "modulo", "before": before, "after": after}))
     assert found["moved_fraction"] == pytest.approx(tab.modulo_moves(before, after), abs=0.015)
@@ -72,7 +89,7 @@ def test_presets_break_exactly_what_they_say(preset):
     assert failed(RUN(preset.params, preset.seed)) == set(preset.breaks)
 
 
-@pytest.mark.parametrize("scheme", tab.SCHEMES)
+@pytest.mark.parametrize("scheme", tables.SCHEMES)
 def test_secondaries_share_what_a_neighbour_takes_alone(scheme):
     """Primary and secondary per session (Kimi K3 report, section 5.4.3) against the next in the list."""
     many = metrics(RUN(MANY | DEATH | {"scheme": scheme, "failover": "secondary"}))
@@ -83,7 +100,9 @@ def test_secondaries_share_what_a_neighbour_takes_alone(scheme):
 
 
 @pytest.mark.parametrize("scheme", ["ring", "rendezvous"])
-@pytest.mark.parametrize("change", [{}, DEATH, {"after": "abcdefgl"}, {"after": "kl"}, {"before": "abc", "after": "bcdef"}])
+@pytest.mark.parametrize(
+    "change", [{}, DEATH, {"after": "abcdefgl"}, {"after": "kl"}, {"before": "abc", "after": "bcdef"}]
+)
 def test_ring_and_rendezvous_never_move_needlessly(scheme, change):
     for seed in range(3):
         result = RUN({"scheme": scheme, "vnodes": 20} | change, seed)
@@ -92,7 +111,9 @@ def test_ring_and_rendezvous_never_move_needlessly(scheme, change):
 
 def test_a_ring_s_own_secondary_is_the_ring_without_the_dead():
     """Walking on from a dead cluster's points and removing those points is the same thing."""
-    rebuilt, failed_over = (RUN(DEATH | {"failover": how}).tables["clusters"].rows for how in ("rebuild", "secondary"))
+    rebuilt, failed_over = (
+        RUN(DEATH | {"failover": how}).tables["clusters"].rows for how in ("rebuild", "secondary")
+    )
     assert rebuilt == failed_over
 
 
@@ -100,7 +121,11 @@ def test_books_balance():
     result = RUN(DEATH | {"scheme": "modulo"})
     rows = result.tables["clusters"].rows
     assert sum(row[2] for row in rows) == sum(row[5] for row in rows) == 5000
-    assert sum(row[3] for row in rows) == sum(row[4] for row in rows) == round(5000 * metrics(result)["moved_fraction"])
+    assert (
+        sum(row[3] for row in rows)
+        == sum(row[4] for row in rows)
+        == round(5000 * metrics(result)["moved_fraction"])
+    )
     assert all(row[2] - row[3] + row[4] == row[5] for row in rows)
     assert sum(row[6] for row in rows) == metrics(result)["reprefill_tokens"]
 
@@ -114,15 +139,20 @@ def test_no_change_moves_nothing():
 
 def test_growth_chart_is_the_schemes_themselves():
     """The chart takes points away from one large ring; that must be the smaller rings."""
-    rows = {(row[0], row[1]): row[2] for row in RUN({"sessions": tab.CHART_SESSIONS}).tables["growth"].rows}
+    growth = RUN({"sessions": tables.CHART_SESSIONS}).tables["growth"]
+    rows = {(row[0], row[1]): row[2] for row in growth.rows}
     for clusters in (2, 7, 10):
-        change = {"before": LETTERS[:clusters], "after": LETTERS[: clusters + 1], "sessions": tab.CHART_SESSIONS}
+        change = {
+            "before": LETTERS[:clusters],
+            "after": LETTERS[: clusters + 1],
+            "sessions": tables.CHART_SESSIONS,
+        }
         for scheme in ("ring", "modulo"):
             assert rows[clusters, scheme] == metrics(RUN(change | {"scheme": scheme}))["moved_fraction"]
 
 
 def test_price_of_a_moved_prefix():
-    """K3's list prices, 3.00 and 0.30 dollars per million: each token prefilled again costs 2.70 more per million."""
+    """K3's list prices, 3.00 and 0.30 dollars per million: a million repeated tokens cost 2.70 more."""
     found = metrics(RUN())
     assert found["extra_cost"] == pytest.approx(found["reprefill_tokens"] * 2.7e-6)
 
@@ -134,7 +164,9 @@ def test_bad_clusters_are_named(params):
 
 
 @pytest.mark.parametrize("narrow", [False, True])
-@pytest.mark.parametrize("params", [{}, DEATH, {"after": "a"}, {"before": "a", "after": "l"}, {"before": LETTERS, "after": "b"}])
+@pytest.mark.parametrize(
+    "params", [{}, DEATH, {"after": "a"}, {"before": "a", "after": "l"}, {"before": LETTERS, "after": "b"}]
+)
 def test_every_frame_draws_all_sessions(params, narrow):
     result = RUN(params)
     for frame in range(result.scene("move").frames):

@@ -1,13 +1,21 @@
-"""Tab `consistent-hashing`: how evenly five schemes spread sessions over nodes, and why even keys are not even load."""
-
-from math import sqrt
+"""Tab `consistent-hashing`: how evenly five schemes spread sessions, and why even keys are not even load."""
 
 import numpy as np
 
 from k3core.fleet.balance import balance
 from k3core.fleet.hashing import Bounded, Jump, Maglev, Modulo, Rendezvous, Ring, load_cap
+from k3core.lab import consistent_hashing_tables as tables
 from k3core.lab import consistent_hashing_view as view
-from k3core.lab.contract import Check, Column, Experiment, Metric, Prediction, Preset, Progress, Result, Scene, Table
+from k3core.lab.contract import (
+    Check,
+    Experiment,
+    Metric,
+    Prediction,
+    Preset,
+    Progress,
+    Result,
+    Scene,
+)
 from k3core.lab.display import number
 from k3core.lab.fleet_nodes import LETTERS, hashed_names, parse_nodes, pick, session_keys
 from k3core.lab.params import Param
@@ -16,12 +24,7 @@ from k3core.lab.text import Text
 MAGLEV_TABLE = 4093  # a prime; Envoy's default of 65,537 is as even as this one and takes longer to fill
 PROMPTS = 5  # how many system prompts all sessions share, where a prompt is the key by mistake
 DEGREE = 2**64 // 360
-SCHEMES = {"ring": Text("ring"), "rendezvous": Text("rendezvous (HRW)"), "maglev": Text("Maglev"),
-           "jump": Text("jump"), "modulo": Text("modulo")}
-CHART_POINTS = (1, 4, 16, 64, 256)
-CHART_FACTORS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)
 PEAKS = (1.03, 1.15, 1.4, 2.0)  # the options of the prediction
-CHANCE = 9.21  # -ln of the chance, 1 in 10,000, that an even hash exceeds the chi-square bound
 
 
 def run(p, seed: int):
@@ -29,8 +32,13 @@ def run(p, seed: int):
     letters = parse_nodes("nodes", p.nodes)
     weights, names = pick(p.weights, letters, 1), hashed_names(letters, seed)
     ring = TurnedRing(names, pick(p.turns, letters, 0), vnodes=p.vnodes, weights=weights)
-    schemes = {"ring": ring, "rendezvous": Rendezvous(names, weights), "maglev": Maglev(names, MAGLEV_TABLE, weights),
-               "jump": Jump(names), "modulo": Modulo(names)}
+    schemes = {
+        "ring": ring,
+        "rendezvous": Rendezvous(names, weights),
+        "maglev": Maglev(names, MAGLEV_TABLE, weights),
+        "jump": Jump(names),
+        "modulo": Modulo(names),
+    }
 
     keys = session_keys(p.sessions, seed)
     if p.mistake == "prompt":
@@ -48,31 +56,58 @@ def run(p, seed: int):
     load = np.bincount(bounded, minlength=nodes)
     worst = int(np.argmax(load - caps))
     spread = balance(np.bincount(owners["ring"], minlength=nodes), weights)
-    theory = ring_cv_theory(weights, p.vnodes)
+    theory = tables.ring_cv_theory(weights, p.vnodes)
     spilled = int((bounded != owners["ring"][requests]).sum())
-    table = schemes_table(owners, requests, weights, theory)
+    table = tables.schemes_table(owners, requests, weights, theory)
     even = {row[0]: row for row in table.rows}["scheme:rendezvous"]
     log = view.events(letters, weights, p, ring, names, keys, owners, requests, bounded, caps)
-    tradeoff = yield from tradeoff_table(ring, keys, requests, owners["ring"])
-    points = points_table(names, weights)
+    tradeoff = yield from tables.tradeoff_table(ring, keys, requests, owners["ring"])
+    points = tables.points_table(names, weights)
     return Result(
         metrics=_metrics(spread, theory, caps, even, table, spilled, len(requests)),
         checks=[
-            Check("ring_as_theory", Text("the ring is no more uneven than its points let chance make it"),
-                  spread.cv <= cv_bound(theory, weights, p.sessions), spread.cv,
-                  Text("CV at most {bound}", bound=number(cv_bound(theory, weights, p.sessions)))),
-            Check("even_as_chance", Text("rendezvous is as even as chance allows (chi-square)"),
-                  even[5] <= even[6], even[5], Text("at most {bound}", bound=number(even[6]))),
-            Check("cap_holds", Text("with bounded loads no node exceeds its cap"), bool((load <= caps).all()),
-                  int(load[worst]), Text("at most {bound} requests", bound=number(int(caps[worst])))),
+            Check(
+                "ring_as_theory",
+                Text("the ring is no more uneven than its points let chance make it"),
+                spread.cv <= tables.cv_bound(theory, weights, p.sessions),
+                spread.cv,
+                Text("CV at most {bound}", bound=number(tables.cv_bound(theory, weights, p.sessions))),
+            ),
+            Check(
+                "even_as_chance",
+                Text("rendezvous is as even as chance allows (chi-square)"),
+                even[5] <= even[6],
+                even[5],
+                Text("at most {bound}", bound=number(even[6])),
+            ),
+            Check(
+                "cap_holds",
+                Text("with bounded loads no node exceeds its cap"),
+                bool((load <= caps).all()),
+                int(load[worst]),
+                Text("at most {bound} requests", bound=number(int(caps[worst]))),
+            ),
         ],
-        tables={"schemes": table, "nodes": nodes_table(letters, weights, p, ring, owners, requests, bounded),
-                "points": points, "tradeoff": tradeoff},
-        figures=[view.points_figure(points, p), view.tradeoff_figure(tradeoff, p)],
-        scenes=[Scene("ring", Text("Sessions on a ring: drag a node, remove one, add one"), log, view.captions(log, p),
-                      poster=view.STEPS)],
+        tables={
+            "schemes": table,
+            "nodes": tables.nodes_table(letters, weights, p, ring, owners, requests, bounded),
+            "points": points,
+            "tradeoff": tradeoff,
+        },
+        figures=[tables.points_figure(points, p), tables.tradeoff_figure(tradeoff, p)],
+        scenes=[
+            Scene(
+                "ring",
+                Text("Sessions on a ring: drag a node, remove one, add one"),
+                log,
+                view.captions(log, p),
+                poster=view.STEPS,
+            )
+        ],
         answer=min(range(len(PEAKS)), key=lambda i: (abs(PEAKS[i] - spread.peak_to_mean), i)),
-        answer_text=Text("The fullest node holds {peak} times its fair share.", peak=number(spread.peak_to_mean, 3)),
+        answer_text=Text(
+            "The fullest node holds {peak} times its fair share.", peak=number(spread.peak_to_mean, 3)
+        ),
     )
 
 
@@ -94,7 +129,9 @@ class TurnedRing(Ring):
 def request_stream(sessions: int, hot: int, rng: np.random.Generator) -> np.ndarray:
     """The session of each request, in random order: one request each, and session 0 sends `hot` % of all."""
     extra = max(0, sessions * hot // (100 - hot) - 1) if hot else 0
-    return rng.permutation(np.concatenate([np.arange(sessions), np.zeros(extra, dtype=np.int64)]).astype(np.int64))
+    return rng.permutation(
+        np.concatenate([np.arange(sessions), np.zeros(extra, dtype=np.int64)]).astype(np.int64)
+    )
 
 
 def bounded_owners(ring: Ring, keys: np.ndarray, requests: np.ndarray, load_factor: float, by_session: bool):
@@ -106,147 +143,187 @@ def bounded_owners(ring: Ring, keys: np.ndarray, requests: np.ndarray, load_fact
     return bounded.assign(keys)[requests] if by_session else bounded.assign(keys[requests])
 
 
-def ring_cv_theory(weights: list, vnodes: int) -> float:
-    """Coefficient of variation of the nodes' shares of a ring, each against its fair share.
-
-    A node of weight w owns a Beta(wV, (W-w)V) share, so the variance of share over fair share is
-    (W-w) / (w (WV+1)); with equal weights the root of the mean is sqrt((n-1)/(nV+1)).
-    """
-    total = sum(weights)
-    return sqrt(sum((total - w) / (w * (total * vnodes + 1)) for w in weights) / len(weights))
-
-
-def sampling_cv_theory(weights: list, keys: int) -> float:
-    """The same for an ideal hash, where only the draw of the keys is left: multinomial, (W-w) / (w m)."""
-    total = sum(weights)
-    return sqrt(sum((total - w) / (w * keys) for w in weights) / len(weights))
-
-
-def cv_bound(theory: float, weights: list, keys: int) -> float:
-    """How uneven chance makes n nodes at worst: their variance is about chi-square with n-1 degrees, and
-    (1 + 3/sqrt(n-1))^2 times its mean is exceeded about once in 20,000."""
-    expected = sqrt(theory**2 + sampling_cv_theory(weights, keys) ** 2)
-    return expected * (1 + 3 / sqrt(max(1, len(weights) - 1)))
-
-
-def chi_square_bound(degrees: int) -> float:
-    """What chi-square exceeds at most once in 10,000, d + 2 sqrt(d x) + 2 x (Laurent and Massart 2000, lemma 1)."""
-    return degrees + 2 * sqrt(degrees * CHANCE) + 2 * CHANCE
-
-
-def schemes_table(owners: dict, requests: np.ndarray, weights: list, ring_theory: float) -> Table:
-    """The five schemes side by side: spread of the same sessions, and of their requests."""
-    rows, nodes = [], len(weights)
-    for name, title in SCHEMES.items():
-        keys = balance(np.bincount(owners[name], minlength=nodes), weights)
-        load = balance(np.bincount(owners[name][requests], minlength=nodes), weights)
-        theory = ring_theory if name == "ring" else sampling_cv_theory(weights, len(owners[name]))
-        rows.append((f"scheme:{name}", title, keys.peak_to_mean, keys.cv, theory, keys.chi_square,
-                     chi_square_bound(keys.degrees), load.peak_to_mean))
-    return Table((Column("id", Text("id")), Column("scheme", Text("scheme")),
-                  Column("peak", Text("sessions, peak / fair"), "float", scale=1.0),
-                  Column("cv", Text("CV"), "float", scale=1.0), Column("theory", Text("CV in theory"), "float", scale=1.0),
-                  Column("chi", Text("chi-square"), "float", scale=1.0),
-                  Column("chi_bound", Text("even if at most"), "float", scale=1.0),
-                  Column("load", Text("requests, peak / fair"), "float", scale=1.0)),
-                 rows, Text("Five schemes, the same sessions"))
-
-
-def nodes_table(letters, weights, p, ring, owners, requests, bounded) -> Table:
-    """What each node owns and serves."""
-    shares = ring.shares()
-    sessions = np.bincount(owners["ring"], minlength=len(letters))
-    load = np.bincount(owners["ring"][requests], minlength=len(letters))
-    capped = np.bincount(bounded, minlength=len(letters))
-    rows = [(f"node:{letter}", letter, weights[i], weights[i] * p.vnodes, float(shares[i]), int(sessions[i]),
-             int(load[i]), int(capped[i])) for i, letter in enumerate(letters)]
-    return Table((Column("id", Text("id")), Column("node", Text("node")), Column("weight", Text("weight")),
-                  Column("points", Text("points")), Column("share", Text("of the circle"), "float", "share", scale=1.0),
-                  Column("sessions", Text("sessions")), Column("requests", Text("requests")),
-                  Column("bounded", Text("requests, bounded"))), rows, Text("The ring, node by node"))
-
-
-def points_table(names: list, weights: list) -> Table:
-    """CV of the shares against points per node, measured on real rings and in theory, for the first chart."""
-    rows = []
-    for points in CHART_POINTS:
-        shares = Ring(names, vnodes=points, weights=weights).shares()
-        rows.append((points, "measured", balance(shares, weights).cv))
-        rows.append((points, "theory", ring_cv_theory(weights, points)))
-    return Table((Column("points", Text("points per node")), Column("kind", Text("kind")),
-                  Column("cv", Text("CV of the shares"), "float", scale=1.0)), rows)
-
-
-def tradeoff_table(ring: Ring, keys: np.ndarray, requests: np.ndarray, owner: np.ndarray):
-    """How many requests leave their node at each load factor, for the second chart."""
-    rows, home, order = [], owner[requests], keys[requests]
-    for factor in CHART_FACTORS:
-        node = Bounded(ring, factor).assign(order)
-        rows.append((factor, int((node != home).sum()) / len(home)))
-        yield Progress(len(rows), len(CHART_FACTORS))
-    return Table((Column("factor", Text("load factor"), "float", scale=1.0),
-                  Column("moved", Text("requests that walk on"), "float", "share", scale=1.0)), rows)
-
-
 def _metrics(spread, theory, caps, even, table, spilled, requests) -> list:
     times = "×"
     return [
-        Metric("peak_to_mean", Text("the fullest node, of its fair share of sessions"), spread.peak_to_mean, times,
-               kind="float", scale=1.0),
+        Metric(
+            "peak_to_mean",
+            Text("the fullest node, of its fair share of sessions"),
+            spread.peak_to_mean,
+            times,
+            kind="float",
+            scale=1.0,
+        ),
         Metric("cv", Text("CV of sessions per node"), spread.cv, kind="float", scale=1.0),
         Metric("cv_theory", Text("CV in theory"), theory, kind="float", scale=1.0),
-        Metric("load_peak_to_mean", Text("the fullest node, of its fair share of requests"), table.rows[0][7], times,
-               kind="float", scale=1.0),
+        Metric(
+            "load_peak_to_mean",
+            Text("the fullest node, of its fair share of requests"),
+            table.rows[0][7],
+            times,
+            kind="float",
+            scale=1.0,
+        ),
         Metric("max_load_bound", Text("cap with bounded loads, requests"), int(caps.max())),
-        Metric("moved_by_bound", Text("requests that find their node full"), spilled / requests, "share", kind="float",
-               scale=1.0),
+        Metric(
+            "moved_by_bound",
+            Text("requests that find their node full"),
+            spilled / requests,
+            "share",
+            kind="float",
+            scale=1.0,
+        ),
     ]
 
 
 EXPERIMENT = Experiment(
-    slug="consistent-hashing", tab=11, family="fleet",
+    slug="consistent-hashing",
+    tab=11,
+    family="fleet",
     name=Text("Consistent hashing"),
     title=Text("Consistent hashing: even keys, uneven load"),
-    question=Text("A session must come back to the cluster that holds its prefix, so a hash picks the cluster. How evenly do "
-                  "hashes spread sessions, and does that make the load even?"),
+    question=Text(
+        "A session must come back to the cluster that holds its prefix, so a hash picks the "
+        "cluster. How evenly do hashes spread sessions, and does that make the load even?"
+    ),
     params=(
-        Param("vnodes", Text("Points per node"), "int", 16, 1, 200, 1,
-              help=Text("Virtual nodes. A node of weight 2 has twice as many.")),
+        Param(
+            "vnodes",
+            Text("Points per node"),
+            "int",
+            16,
+            1,
+            200,
+            1,
+            help=Text("Virtual nodes. A node of weight 2 has twice as many."),
+        ),
         Param("hot", Text("Requests of one hot session"), "int", 15, 0, 40, 1, unit="%"),
-        Param("load_factor", Text("Load factor of the bound"), "float", 1.25, 1, 3, 0.05,
-              help=Text("A full node is walked past. Full: this many times the fair share.")),
+        Param(
+            "load_factor",
+            Text("Load factor of the bound"),
+            "float",
+            1.25,
+            1,
+            3,
+            0.05,
+            help=Text("A full node is walked past. Full: this many times the fair share."),
+        ),
         Param("sessions", Text("Sessions"), "int", 10000, 500, 40000, 500),
-        Param("nodes", Text("Nodes that are up"), "text", "abcdefgh", max_length=len(LETTERS),
-              help=Text("One letter each, a to l. In the drawing: × and +.")),
-        Param("weights", Text("Weights of a, b, c, …"), "list", [1] * len(LETTERS), 1, 4, 1, max_length=len(LETTERS)),
-        Param("turns", Text("Degrees that a, b, c, … are turned by hand"), "list", [0] * len(LETTERS), 0, 359, 1,
-              max_length=len(LETTERS)),
-        Param("mistake", Text("Mistake"), "choice", "none", breaker=True, choices=(
-            ("none", Text("none")), ("prompt", Text("the key is the system prompt")),
-            ("sessions", Text("the bound counts sessions")))),
+        Param(
+            "nodes",
+            Text("Nodes that are up"),
+            "text",
+            "abcdefgh",
+            max_length=len(LETTERS),
+            help=Text("One letter each, a to l. In the drawing: × and +."),
+        ),
+        Param(
+            "weights",
+            Text("Weights of a, b, c, …"),
+            "list",
+            [1] * len(LETTERS),
+            1,
+            4,
+            1,
+            max_length=len(LETTERS),
+        ),
+        Param(
+            "turns",
+            Text("Degrees that a, b, c, … are turned by hand"),
+            "list",
+            [0] * len(LETTERS),
+            0,
+            359,
+            1,
+            max_length=len(LETTERS),
+        ),
+        Param(
+            "mistake",
+            Text("Mistake"),
+            "choice",
+            "none",
+            breaker=True,
+            choices=(
+                ("none", Text("none")),
+                ("prompt", Text("the key is the system prompt")),
+                ("sessions", Text("the bound counts sessions")),
+            ),
+        ),
     ),
     presets=(
-        Preset("one-point", Text("One point each"), Text("With one point per node the arcs differ wildly: the fullest node "
-               "holds 2.2 times the mean, and over many rings 2.72 times on average, the harmonic number of 8. Drag a node."), {"vnodes": 1}),
-        Preset("ketama", Text("160 points"), Text("The usual number of points: a CV of 7.4 % in theory. The fullest "
-               "node holds 1.07 times the mean here, 1.12 times on average over many rings."),
-               {"vnodes": 160, "sessions": 40000}),
-        Preset("heavy", Text("One heavy node"), Text("Node a gets three shares. Ring, rendezvous and Maglev follow; jump "
-               "and modulo know no weights, and their chi-square says so."),
-               {"weights": [3] + [1] * (len(LETTERS) - 1), "vnodes": 160}),
-        Preset("hot", Text("A hot session"), Text("One session sends 30 % of the requests. No scheme can split it; only the "
-               "bound can, and a quarter of the requests walk on to another node."), {"hot": 30, "vnodes": 160}),
-        Preset("prompt", Text("Key by system prompt"), Text("All sessions share five prompts, so at most five nodes work. "
-               "No scheme can repair keys that are not different."), {"mistake": "prompt"},
-               breaks=("ring_as_theory", "even_as_chance")),
-        Preset("count-sessions", Text("Bound the sessions"), Text("The bound counts sessions instead of requests: every "
-               "node holds few enough, and the one with the hot session is far over the cap."),
-               {"mistake": "sessions", "hot": 20}, breaks=("cap_holds",)),
+        Preset(
+            "one-point",
+            Text("One point each"),
+            Text(
+                "With one point per node the arcs differ wildly: "
+                "the fullest node holds 2.2 times the mean, and "
+                "over many rings 2.72 times on average, the "
+                "harmonic number of 8. Drag a node."
+            ),
+            {"vnodes": 1},
+        ),
+        Preset(
+            "ketama",
+            Text("160 points"),
+            Text(
+                "The usual number of points: a CV of 7.4 % in theory. The "
+                "fullest node holds 1.07 times the mean here, 1.12 times "
+                "on average over many rings."
+            ),
+            {"vnodes": 160, "sessions": 40000},
+        ),
+        Preset(
+            "heavy",
+            Text("One heavy node"),
+            Text(
+                "Node a gets three shares. Ring, rendezvous and Maglev "
+                "follow; jump and modulo know no weights, and their "
+                "chi-square says so."
+            ),
+            {"weights": [3] + [1] * (len(LETTERS) - 1), "vnodes": 160},
+        ),
+        Preset(
+            "hot",
+            Text("A hot session"),
+            Text(
+                "One session sends 30 % of the requests. No scheme can "
+                "split it; only the bound can, and a quarter of the "
+                "requests walk on to another node."
+            ),
+            {"hot": 30, "vnodes": 160},
+        ),
+        Preset(
+            "prompt",
+            Text("Key by system prompt"),
+            Text(
+                "All sessions share five prompts, so at most "
+                "five nodes work. No scheme can repair keys that "
+                "are not different."
+            ),
+            {"mistake": "prompt"},
+            breaks=("ring_as_theory", "even_as_chance"),
+        ),
+        Preset(
+            "count-sessions",
+            Text("Bound the sessions"),
+            Text(
+                "The bound counts sessions instead of "
+                "requests: every node holds few enough, "
+                "and the one with the hot session is far "
+                "over the cap."
+            ),
+            {"mistake": "sessions", "hot": 20},
+            breaks=("cap_holds",),
+        ),
     ),
-    prediction=Prediction(Text("Each node has put its points on the ring, and all sessions are placed. How much does the "
-                               "fullest node hold?"),
-                          tuple(Text("about {times} times its fair share", times=number(peak)) for peak in PEAKS)),
+    prediction=Prediction(
+        Text(
+            "Each node has put its points on the ring, and all sessions are placed. How "
+            "much does the fullest node hold?"
+        ),
+        tuple(Text("about {times} times its fair share", times=number(peak)) for peak in PEAKS),
+    ),
     function=run,
     draw={"ring": view.draw_ring},
-    code=(bounded_owners, request_stream, ring_cv_theory, cv_bound, TurnedRing),
+    code=(bounded_owners, request_stream, tables.ring_cv_theory, tables.cv_bound, TurnedRing),
 )

@@ -1,13 +1,22 @@
-"""What the tab `consistent-hashing` shows: the ring, five schemes side by side, and two charts."""
+"""The scene of the tab `consistent-hashing`: the ring, and five schemes side by side."""
 
 import numpy as np
 
 from k3core.fleet.hashing import xxh64
-from k3core.lab import charts
 from k3core.lab import drawing as d
-from k3core.lab.contract import Figure, Picture, Result, Scene, Table
+from k3core.lab.contract import Picture, Result, Scene
 from k3core.lab.display import number, percent
-from k3core.lab.fleet_nodes import LETTERS, arc, node_arcs, on_circle, pick, spokes, turns_of
+from k3core.lab.fleet_nodes import (
+    LETTERS,
+    arc,
+    bring_up,
+    node_arcs,
+    on_circle,
+    pick,
+    spokes,
+    take_down,
+    turns_of,
+)
 from k3core.lab.text import Text
 
 STEPS = 6  # frames in which the sessions arrive; then come requests, then the bound
@@ -23,22 +32,44 @@ def events(letters, weights, p, ring, names, keys, owners, requests, bounded, ca
     fair = np.array(weights) / sum(weights)
     home = owners["ring"][requests]
     hot = requests == 0 if p.hot else np.zeros(len(requests), dtype=bool)
-    frames = [{name: (_count(owner[: p.sessions * step // STEPS], letters), None, None) for name, owner in owners.items()}
-              for step in range(STEPS + 1)]
-    loads = {name: (_count(owner[requests[~hot]], letters), _count(owner[requests[hot]], letters), None)
-             for name, owner in owners.items()}
+    frames = [
+        {
+            name: (_count(owner[: p.sessions * step // STEPS], letters), None, None)
+            for name, owner in owners.items()
+        }
+        for step in range(STEPS + 1)
+    ]
+    loads = {
+        name: (_count(owner[requests[~hot]], letters), _count(owner[requests[hot]], letters), None)
+        for name, owner in owners.items()
+    }
     stays = bounded == home
-    split = (_count(bounded[stays & ~hot], letters), _count(bounded[stays & hot], letters), _count(bounded[~stays], letters))
+    split = (
+        _count(bounded[stays & ~hot], letters),
+        _count(bounded[stays & hot], letters),
+        _count(bounded[~stays], letters),
+    )
     frames += [loads, loads | {"ring": split}]
     shift = [turn / 360 for turn in pick(p.turns, letters, 0)]
     firsts = (turns_of(xxh64([f"{name}_0" for name in names])) + shift) % 1.0
     shares = ring.shares()
     return {
-        "letters": letters, "weights": weights, "fair": fair.tolist(), "arcs": node_arcs(ring), "firsts": firsts.tolist(),
-        "points": len(ring.owners), "shares": shares.tolist(), "frames": frames, "caps": caps.tolist(),
+        "letters": letters,
+        "weights": weights,
+        "fair": fair.tolist(),
+        "arcs": node_arcs(ring),
+        "firsts": firsts.tolist(),
+        "points": len(ring.owners),
+        "shares": shares.tolist(),
+        "frames": frames,
+        "caps": caps.tolist(),
         "dots": list(zip(turns_of(keys[:DOTS]).tolist(), owners["ring"][:DOTS].tolist())),
-        "hot": _hot_walk(ring, keys[:1], bounded[hot]) if p.hot else None, "moved": int((~stays).sum()),
-        "requests": len(requests), "sessions": p.sessions, "hot_requests": int(hot.sum()), "node": int(owners["ring"][0]),
+        "hot": _hot_walk(ring, keys[:1], bounded[hot]) if p.hot else None,
+        "moved": int((~stays).sum()),
+        "requests": len(requests),
+        "sessions": p.sessions,
+        "hot_requests": int(hot.sum()),
+        "node": int(owners["ring"][0]),
     }
 
 
@@ -47,17 +78,15 @@ def _count(nodes: np.ndarray, letters: str) -> list:
 
 
 def _hot_walk(ring, key: np.ndarray, serving: np.ndarray) -> dict:
-    """Where the hot session lies, and the points its requests walk past up to the last node that serves some."""
+    """Where the hot session lies, its first point, and that of the last node that serves it."""
     start, wanted = int(ring.entry(key)[0]), set(serving.tolist())
     ends, owners = turns_of(ring.positions).tolist(), ring.owners.tolist()
-    passed, met = [], set()
-    for step in range(len(owners)):
-        place = (start + step) % len(owners)
-        passed.append(ends[place])
-        met.add(owners[place])
-        if wanted <= met:
-            break
-    return {"turn": float(turns_of(key)[0]), "first": ends[start], "last": passed[-1], "nodes": len(wanted)}
+    last = start
+    wanted.discard(owners[last])
+    while wanted:
+        last = (last + 1) % len(owners)
+        wanted.discard(owners[last])
+    return {"turn": float(turns_of(key)[0]), "first": ends[start], "last": ends[last]}
 
 
 def fullest(log: dict, frame: int, scheme: str = "ring") -> tuple:
@@ -81,39 +110,77 @@ def captions(log: dict, p) -> list:
     """One sentence or two per frame."""
     shares = [share / fair for share, fair in zip(log["shares"], log["fair"])]
     big, small = (pick_one(range(len(shares)), key=lambda i: shares[i]) for pick_one in (max, min))
-    said = [Text("The ring holds {points} points. A session belongs to the first point clockwise of its hash, so a node "
-                 "owns the arcs that end at its points: {big} {most} times its fair share of the circle, {small} {least}.",
-                 points=number(log["points"]), big=log["letters"][big], most=number(shares[big], 3),
-                 small=log["letters"][small], least=number(shares[small], 3))]
+    said = [
+        Text(
+            "The ring holds {points} points. A session belongs to the first point clockwise of its "
+            "hash, so a node owns the arcs that end at its points: {big} {most} times its fair share of "
+            "the circle, {small} {least}.",
+            points=number(log["points"]),
+            big=log["letters"][big],
+            most=number(shares[big], 3),
+            small=log["letters"][small],
+            least=number(shares[small], 3),
+        )
+    ]
     for frame in range(1, STEPS + 1):
         node, ratio = fullest(log, frame)
-        said.append(Text("{count} of {total} sessions are placed. Node {node} is the fullest, with {ratio} times its fair "
-                         "share.", count=number(sum(totals(log, frame, "ring"))), total=number(log["sessions"]),
-                         node=log["letters"][node], ratio=number(ratio, 3)))
+        said.append(
+            Text(
+                "{count} of {total} sessions are placed. Node {node} is the fullest, with {ratio} "
+                "times its fair share.",
+                count=number(sum(totals(log, frame, "ring"))),
+                total=number(log["sessions"]),
+                node=log["letters"][node],
+                ratio=number(ratio, 3),
+            )
+        )
     node, ratio = fullest(log, STEPS + 1)
     if p.hot:
-        said.append(Text("Now requests. One session sends {hot} % of them, and every scheme gives it to one node, {home} on "
-                         "the ring. The fullest node of the ring, {node}, has {ratio} times its fair share.", hot=p.hot,
-                         home=log["letters"][log["node"]], node=log["letters"][node], ratio=number(ratio, 3)))
+        said.append(
+            Text(
+                "Now requests. One session sends {hot} % of them, and every scheme gives it to one "
+                "node, {home} on the ring. The fullest node of the ring, {node}, has {ratio} times "
+                "its fair share.",
+                hot=p.hot,
+                home=log["letters"][log["node"]],
+                node=log["letters"][node],
+                ratio=number(ratio, 3),
+            )
+        )
     else:
-        said.append(Text("Now requests, one per session: load is spread as the sessions are. The fullest node, {node}, has "
-                         "{ratio} times its fair share.", node=log["letters"][node], ratio=number(ratio, 3)))
+        said.append(
+            Text(
+                "Now requests, one per session: load is spread as the sessions are. The fullest "
+                "node, {node}, has {ratio} times its fair share.",
+                node=log["letters"][node],
+                ratio=number(ratio, 3),
+            )
+        )
     node, ratio = fullest(log, STEPS + 2)
-    said.append(Text("With bounded loads a request that finds its node full walks on. The fullest node, {node}, has {ratio} "
-                     "times its fair share; {moved} of the requests land on a node without their prefix.",
-                     node=log["letters"][node], ratio=number(ratio, 3), moved=percent(log["moved"] / log["requests"], 3)))
+    said.append(
+        Text(
+            "With bounded loads a request that finds its node full walks on. The fullest node, "
+            "{node}, has {ratio} times its fair share; {moved} of the requests land on a node "
+            "without their prefix.",
+            node=log["letters"][node],
+            ratio=number(ratio, 3),
+            moved=percent(log["moved"] / log["requests"], 3),
+        )
+    )
     return said
 
 
 def draw_ring(result: Result, scene: Scene, frame: int, lang: str, narrow: bool) -> Picture:
-    """The ring at the left, and a row per node with its load under each scheme at the right (below if narrow)."""
+    """The ring, and at its right (below if narrow) a row per node with its load under each scheme."""
     log, width = scene.events, 340 if narrow else 720
     centre = (170 if narrow else 176, 172)
     ring = _ring(log, frame, centre, lang)
     left, top = (0, 352) if narrow else (374, 14)
     rows, bottom = _rows(log, frame, left, top, width - left, lang)
     parts = [*ring, *rows]
-    return Picture(d.svg(width, max(bottom, 346), parts, scene.captions[frame].render(lang)), _legend(log, frame))
+    return Picture(
+        d.svg(width, max(bottom, 346), parts, scene.captions[frame].render(lang)), _legend(log, frame)
+    )
 
 
 def _ring(log: dict, frame: int, centre: tuple, lang: str) -> list:
@@ -130,8 +197,10 @@ def _ring(log: dict, frame: int, centre: tuple, lang: str) -> list:
     parts += _hot(log, frame, centre)
     if frame:
         words = Text("fullest node: {node}", node=log["letters"][peak]).render(lang)
-        parts += [d.text(centre[0], centre[1] + 2, f"{number(ratio, 3)} ×", "headline", "middle"),
-                  d.text(centre[0], centre[1] + 22, words, "label small", "middle")]
+        parts += [
+            d.text(centre[0], centre[1] + 2, f"{number(ratio, 3)} ×", "headline", "middle"),
+            d.text(centre[0], centre[1] + 22, words, "label small", "middle"),
+        ]
     for node, turn in enumerate(log["firsts"]):
         parts += _bead(log["letters"][node], centre, turn)
     return parts
@@ -140,8 +209,18 @@ def _ring(log: dict, frame: int, centre: tuple, lang: str) -> list:
 def _bead(letter: str, centre: tuple, turn: float) -> list:
     """A node's first point as a grip: dragging it round the ring turns all points of the node."""
     x, y = on_circle(centre, RING + BAND / 2 + 3, turn)
-    grip = d.circle(x, y, 10, "grip", f"node:{letter}", letter, data_drag_turn="turns", data_item=LETTERS.index(letter),
-                    data_centre_x=centre[0], data_centre_y=centre[1])
+    grip = d.circle(
+        x,
+        y,
+        10,
+        "grip",
+        f"node:{letter}",
+        letter,
+        data_drag_turn="turns",
+        data_item=LETTERS.index(letter),
+        data_centre_x=centre[0],
+        data_centre_y=centre[1],
+    )
     return [grip, d.text(x, y + 4, letter, "on-grip", "middle")]
 
 
@@ -186,14 +265,14 @@ def _rows(log: dict, frame: int, left: float, top: float, width: float, lang: st
             for place, name in enumerate(names):
                 parts += _bar(log, frame, name, node, start + place * column, y, high, unit)
         else:
-            added = "".join(sorted(letters + letter))
-            parts += [d.rect(left, y + 2, 42, high - 6, "ghost add", data_click="nodes", data_value=added),
-                      d.text(left + 21, y + high / 2 + 4, f"+ {letter}", "on-grip", "middle")]
+            parts.append(bring_up(left + 21, y + high / 2, 42, letter, "nodes", letters))
         y += high
     parts.append(d.text(left, y + 16, Text("fullest").render(lang), "label small"))
     for place, name in enumerate(names):
         ratio = fullest(log, frame, name)[1]
-        parts.append(d.text(start + place * column, y + 16, number(ratio, 3) if frame else "–", "label strong"))
+        parts.append(
+            d.text(start + place * column, y + 16, number(ratio, 3) if frame else "–", "label strong")
+        )
     return parts, y + 26
 
 
@@ -201,27 +280,44 @@ def _node(log: dict, letter: str, left: float, y: float, high: float) -> list:
     """Name, ×, and the weight as a small track of four stops."""
     middle, weight = y + high / 2, log["weights"][log["letters"].index(letter)]
     stops = [left + 42 + WEIGHT_STEP * step for step in range(4)]
-    parts = [d.text(left, middle + 4, letter, "label strong", data_id=f"node:{letter}"),
-             d.line(stops[0], middle, stops[-1], middle),
-             d.circle(stops[weight - 1], middle, 6, "grip", title=f"{letter}: {weight}", data_drag_x="weights",
-                      data_per_x=WEIGHT_STEP, data_item=LETTERS.index(letter))]
+    parts = [
+        d.text(left, middle + 4, letter, "label strong", data_id=f"node:{letter}"),
+        d.line(stops[0], middle, stops[-1], middle),
+        d.circle(
+            stops[weight - 1],
+            middle,
+            6,
+            "grip",
+            title=f"{letter}: {weight}",
+            data_drag_x="weights",
+            data_per_x=WEIGHT_STEP,
+            data_item=LETTERS.index(letter),
+        ),
+    ]
     if len(log["letters"]) > 1:
-        left_over = log["letters"].replace(letter, "")
-        parts.append(d.group([d.rect(left + 14, middle - 9, 18, 18, "hit-area"), d.text(left + 23, middle + 4, "×", "on-grip", "middle")],
-                             data_click="nodes", data_value=left_over))
+        parts.append(take_down(left + 23, middle, "nodes", log["letters"].replace(letter, "")))
     return parts
 
 
 def _bar(log: dict, frame: int, name: str, node: int, x: float, y: float, high: float, unit: float) -> list:
-    """The load of one node under one scheme: what stays, the hot session's part, what walked here; and fair share."""
+    """One node's load under one scheme: what stays, the hot session's part, what walked here; fair share."""
     peak = fullest(log, frame, name)[0] == node and frame
     styles = ("ordinary" if peak else "ordinary soft", "hot", "miss")
     parts, at = [], x
     for values, style in zip(log["frames"][frame][name], styles):
         if values and values[node]:
             wide = values[node] * unit
-            parts.append(d.rect(at, y + 4, wide, high - 8, style, f"node:{log['letters'][node]}",
-                                f"{log['letters'][node]}: {number(values[node])}"))
+            parts.append(
+                d.rect(
+                    at,
+                    y + 4,
+                    wide,
+                    high - 8,
+                    style,
+                    f"node:{log['letters'][node]}",
+                    f"{log['letters'][node]}: {number(values[node])}",
+                )
+            )
             at += wide
     total = log["sessions"] if frame <= STEPS else log["requests"]
     fair = x + log["fair"][node] * total * unit
@@ -237,11 +333,27 @@ def _legend(log: dict, frame: int) -> list:
     loads = totals(log, frame, "ring")
     peak, total = fullest(log, frame)[0], sum(loads)
     if not frame:
-        lines = [("soft", Text("arcs of {nodes} nodes, {points} points", nodes=len(loads), points=number(log["points"])))]
+        lines = [
+            (
+                "soft",
+                Text(
+                    "arcs of {nodes} nodes, {points} points", nodes=len(loads), points=number(log["points"])
+                ),
+            )
+        ]
     else:
-        lines = [("ordinary", Text("fullest node, {node}: {count} of {total}", node=log["letters"][peak],
-                                   count=number(loads[peak]), total=number(total))),
-                 ("soft", Text("other nodes: {count}", count=number(total - loads[peak])))]
+        lines = [
+            (
+                "ordinary",
+                Text(
+                    "fullest node, {node}: {count} of {total}",
+                    node=log["letters"][peak],
+                    count=number(loads[peak]),
+                    total=number(total),
+                ),
+            ),
+            ("soft", Text("other nodes: {count}", count=number(total - loads[peak]))),
+        ]
     if frame > STEPS and log["hot"]:
         lines.append(("hot", Text("hot session: {count} requests", count=number(log["hot_requests"]))))
     if frame > STEPS + 1:
@@ -250,28 +362,3 @@ def _legend(log: dict, frame: int) -> list:
     lines.append(("fair", Text("fair share")))
     lines.append(("bead", Text("drag: a node round the ring, its weight in the list")))
     return lines
-
-
-def points_figure(table: Table, p) -> Figure:
-    """More points help with their square root."""
-    styles = {"measured": ("ordinary", [1, 0]), "theory": ("snapshot", [5, 4])}
-    corner = [row[2] for row in table.rows if row[1] == "theory"]
-    most = table.rows[-1][0]
-    labels = [(most, corner[0], Text("— measured"), "ordinary"), (most, corner[1], Text("– – theory"), "snapshot")]
-    x = charts.quantitative("points", Text("points per node"), log=True)
-    y = charts.quantitative("cv", None, log=True, axis={"format": "~p", "values": [0.05, 0.1, 0.2, 0.5, 1], "title": None})
-    return Figure("points", "points", Text("How uneven the shares of the circle are"),
-                  Text("The CV falls with the square root of the number of points: four times as many points halve it."),
-                  {"layer": [charts.line_layer(x, y, charts.series("kind", styles), ["points", "cv"]),
-                             charts.label_layer("points", "cv", labels), charts.rule_layer(p.vnodes)]})
-
-
-def tradeoff_figure(table: Table, p) -> Figure:
-    """A tight bound sends many requests away from their prefix."""
-    x = charts.quantitative("factor", Text("load factor"), scale={"zero": False})
-    y = charts.quantitative("moved", None, axis={"format": "~p", "title": None, "tickCount": 5})
-    layer = charts.line_layer(x, y, {"color": {"value": charts.colour("miss")}}, ["factor", "moved"])
-    return Figure("tradeoff", "tradeoff", Text("What the bound costs: requests away from their prefix"),
-                  Text("At a load factor of 1 everyone is equally full, and many requests walk on. From about the fullest "
-                       "node's load upwards the bound does nothing."),
-                  {"layer": [layer, charts.rule_layer(p.load_factor)]})

@@ -10,19 +10,33 @@ from k3core.lab.params import ParamError
 from k3core.lab.text import Text
 
 LETTERS = "abcdefghijkl"
+SCHEMES = {
+    "ring": Text("ring"),
+    "rendezvous": Text("rendezvous (HRW)"),
+    "maglev": Text("Maglev"),
+    "jump": Text("jump"),
+    "modulo": Text("modulo"),
+}
 WHOLE_CIRCLE = 0.9999  # an arc longer than this has no distinct ends
 
 
 def parse_nodes(name: str, text: str) -> str:
     """The letters of the nodes that are up, in the order given. Raises ParamError."""
     if not text or len(set(text)) != len(text) or not set(text) <= set(LETTERS):
-        raise ParamError(name, Text("{name} is {value}; it takes at least one of the letters {letters}, each once",
-                                    name=name, value=repr(text[:20]), letters=f"{LETTERS[0]}–{LETTERS[-1]}"))
+        raise ParamError(
+            name,
+            Text(
+                "{name} is {value}; it takes at least one of the letters {letters}, each once",
+                name=name,
+                value=repr(text[:20]),
+                letters=f"{LETTERS[0]}–{LETTERS[-1]}",
+            ),
+        )
     return text
 
 
 def hashed_names(letters: str, seed: int) -> list:
-    """The names under which nodes are hashed: node0 for a, node1 for b, ...; another seed is another fleet."""
+    """The names under which nodes are hashed: node0 for a and so on; another seed is another fleet."""
     return [f"node{LETTERS.index(letter)}" + (f"-{seed}" if seed else "") for letter in letters]
 
 
@@ -64,8 +78,10 @@ def arc(centre: tuple, radius: float, begin: float, end: float) -> str:
         return arc(centre, radius, begin, begin + 0.5) + arc(centre, radius, begin + 0.5, end)
     start, stop = on_circle(centre, radius, begin), on_circle(centre, radius, end)
     r = d.number(radius)
-    return (f"M{d.number(start[0])} {d.number(start[1])}"
-            f"A{r} {r} 0 {int(span > 0.5)} 1 {d.number(stop[0])} {d.number(stop[1])}")
+    return (
+        f"M{d.number(start[0])} {d.number(start[1])}"
+        f"A{r} {r} 0 {int(span > 0.5)} 1 {d.number(stop[0])} {d.number(stop[1])}"
+    )
 
 
 def spokes(centre: tuple, inner: float, outer: float, turns) -> str:
@@ -75,3 +91,18 @@ def spokes(centre: tuple, inner: float, outer: float, turns) -> str:
         (x1, y1), (x2, y2) = on_circle(centre, inner, turn), on_circle(centre, outer, turn)
         parts.append(f"M{d.number(x1)} {d.number(y1)}L{d.number(x2)} {d.number(y2)}")
     return "".join(parts)
+
+
+def take_down(x: float, y: float, name: str, left: str) -> str:
+    """A × around (x, y): a click leaves the parameter `name` with the nodes `left`."""
+    parts = [d.rect(x - 9, y - 9, 18, 18, "hit-area"), d.text(x, y + 4, "×", "on-grip", "middle")]
+    return d.group(parts, data_click=name, data_value=left)
+
+
+def bring_up(x: float, y: float, width: float, letter: str, name: str, nodes: str) -> str:
+    """A + around (x, y): a click adds the node `letter` to the `nodes` of the parameter `name`."""
+    parts = [
+        d.rect(x - width / 2, y - 10, width, 19, "ghost add"),
+        d.text(x, y + 4, f"+{letter}", "on-grip", "middle"),
+    ]
+    return d.group(parts, data_click=name, data_value="".join(sorted(nodes + letter)))
