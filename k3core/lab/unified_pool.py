@@ -39,7 +39,7 @@ def run(p, seed: int) -> Result:
         figures=[view.curve_figure(curve, p.context)],
         scenes=[Scene("pool", Text("One pool, one request, as its context grows"), log, view.pool_captions(log),
                       poster=len(log["lengths"]) - 1),
-                Scene("relayout", Text("The state of one layer, moved from {a} ranks to {b}", a=p.tp, b=p.to_tp), moves,
+                Scene("relayout", Text("The state of one layer, moved from TP{a} to TP{b}", a=p.tp, b=p.to_tp), moves,
                       view.move_captions(moves), poster=len(moves["moves"]))],
         answer=min(range(len(CROSSOVERS)), key=lambda i: (abs(np.log(sizes["token_equivalent"] / CROSSOVERS[i])), i)),
         answer_text=Text("{tokens} tokens: a state of {state} against {row} per token.", tokens=number(sizes["token_equivalent"]),

@@ -12,7 +12,7 @@ from k3core.sizing import Layout
 LARGEST_CELL = 46
 TITLES = {name: load(name).title for name in
           ("kimi-k3", "kimi-linear-48b", "deepseek-v3", "deepseek-v4-pro", "deepseek-v4-flash", "llama-3.3-70b")}
-REGIONS = {"state": Text("the state"), "conv": Text("the convolution window")}
+REGIONS = {"state": Text("State"), "conv": Text("Convolution window")}
 
 
 def pool_events(layout: Layout, sizes: dict, context: int) -> dict:
@@ -82,7 +82,7 @@ def _bars(log: dict, tokens: int, width: float, narrow: bool, lang: str) -> tupl
         d.text(0, 12, name, "label strong state-ink"), d.rect(0, 18, state, tall, "state", "pool:state"),
         d.text(0, 62, rows, "label strong"), d.rect(0, 68, log["context"] * per_token, tall, "ghost"),
         d.rect(0, 68, tokens * per_token, tall, "mla", "pool:rows"),
-        d.line(state, 18, state, 98, "arrow"),
+        d.line(state, 18, state, 48, "arrow"), d.line(state, 66, state, 98, "arrow"),
         d.text(min(state + 4, width - 96), 110, number(log["crossover"]), "label strong"),
     ]
     for quarter in (2, 4) if narrow else (1, 2, 3, 4):
@@ -105,7 +105,7 @@ def _blocks(log: dict, tokens: int, top: float, width: float, height: float, lan
     pitch = width / columns
     gap = 2 if pitch > 12 else 1 if pitch > 5 else 0.4
     side = pitch - gap
-    name = Text("the pool: {count} blocks of {bytes}, {tokens} tokens each", count=number(count),
+    name = Text("the pool: {count} blocks of {bytes}, {tokens} tokens", count=number(count),
                 bytes=binary_bytes(log["block_bytes"]), tokens=number(log["block"])).render(lang)
     parts = [d.text(0, top, name, "label strong")]
     top += 10
@@ -150,11 +150,11 @@ def move_events(page: StatePage, from_tp: int, to_tp: int) -> dict:
 
 def move_captions(log: dict) -> list:
     """One sentence per move."""
-    first = Text("{a} ranks hold {heads} heads of one layer, {bytes} in all. {b} ranks will hold them: {count} byte ranges, and "
-                 "no element is touched.", a=log["from_tp"], b=log["to_tp"], heads=log["heads"],
+    first = Text("Written at TP{a}: {heads} heads of one layer, {bytes} in all. To be read at TP{b}: {count} byte ranges move, "
+                 "and no element is touched.", a=log["from_tp"], b=log["to_tp"], heads=log["heads"],
                  bytes=binary_bytes(log["page"]), count=len(log["moves"]))
     return [first, *(
-        Text("{region} of heads {first} to {last}: {bytes} B from rank {a} at {from_offset} to rank {b} at {to_offset}.",
+        Text("{region}, heads {first} to {last}: {bytes} B from rank {a}, byte {from_offset}, to rank {b}, byte {to_offset}.",
              region=REGIONS[move["region"]], first=move["first"], last=move["first"] + move["heads"] - 1,
              bytes=number(move["bytes"]), a=move["from"], b=move["to"], from_offset=number(move["from_offset"]),
              to_offset=number(move["to_offset"])) for move in log["moves"])]
@@ -165,8 +165,8 @@ def draw_relayout(result: Result, scene: Scene, frame: int, lang: str, narrow: b
     log, width, gap = scene.events, 340 if narrow else 720, 110
     state, conv = 26, 8
     after = 20 + state + conv + gap
-    parts = [d.text(0, 12, Text("{count} ranks", count=log["from_tp"]).render(lang), "label strong"),
-             d.text(0, after + state + conv + 18, Text("{count} ranks", count=log["to_tp"]).render(lang), "label strong")]
+    parts = [d.text(0, 12, f"TP{log['from_tp']}", "label strong"),
+             d.text(0, after + state + conv + 18, f"TP{log['to_tp']}", "label strong")]
     tops = {"from": {"state": 20, "conv": 20 + state + 2}, "to": {"state": after, "conv": after + state + 2}}
     heights = {"state": state, "conv": conv}
     for side, ranks in (("from", log["from_tp"]), ("to", log["to_tp"])):
@@ -227,7 +227,14 @@ _STYLES = {"kimi-k3": ("state", [1, 0]), "kimi-linear-48b": ("ordinary", [6, 3])
 
 def curve_figure(table: Table, context: int) -> Figure:
     """Flat while the state is most of it, then as steep as the others."""
-    last = {name: (tokens, size, TITLES[name], _STYLES[name][0]) for name, tokens, size in table.rows}
+    def label(name: str, index: int, **mark) -> dict:
+        tokens, size = [row[1:] for row in table.rows if row[0] == name][index]
+        layer = charts.label_layer("tokens", "bytes", [(tokens, size, TITLES[name], _STYLES[name][0])])
+        words = layer | {"mark": layer["mark"] | mark}
+        # Lines lie close together: a rim in the colour of the paper keeps the names readable.
+        return {"layer": [words | {"mark": words["mark"] | {"stroke": "var(--paper)", "strokeWidth": 4}}, words]}
+
+    at_the_end = [label(name, -1) for name in ("llama-3.3-70b", "deepseek-v3", "kimi-k3", "deepseek-v4-pro")]
     x = charts.quantitative("tokens", Text("tokens of the context"), log=True)
     y = charts.quantitative("bytes", None, log=True, axis=charts.BYTES_AXIS)
     return Figure(
@@ -235,5 +242,6 @@ def curve_figure(table: Table, context: int) -> Figure:
         Text("A hybrid starts high and stays flat until its rows outweigh its state; attention alone starts at nothing and "
              "grows from the first token."),
         {"layer": [charts.line_layer(x, y, charts.series("model", _STYLES), ["model", "tokens", "bytes"]),
-                   charts.label_layer("tokens", "bytes", list(last.values())), charts.rule_layer(context)],
+                   *at_the_end, label("deepseek-v4-flash", -1, dy=20), label("kimi-linear-48b", 0, align="left", dx=4),
+                   charts.rule_layer(context)],
          "height": 360})

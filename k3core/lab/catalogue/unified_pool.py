@@ -84,20 +84,19 @@ ZH = {
     "the state, {bytes}": "状态，{bytes}",
     "the rows of {tokens} tokens, {bytes}": "{tokens} 个词元的行，{bytes}",
     "drag to set the context": "拖动以设置上下文",
-    "the pool: {count} blocks of {bytes}, {tokens} tokens each": "池：{count} 块，每块 {bytes}，{tokens} 个词元",
+    "the pool: {count} blocks of {bytes}, {tokens} tokens": "池：{count} 块，每块 {bytes}，{tokens} 词元",
     "KDA state and window: {bytes} in {count} blocks": "KDA 状态与窗口：{bytes}，占 {count} 块",
     "MLA rows: {bytes} in {count} blocks": "MLA 行：{bytes}，占 {count} 块",
     "padding of the state's blocks: {bytes}": "状态所在块的填充：{bytes}",
     "free blocks: {count}": "空闲块：{count}",
-    "The state of one layer, moved from {a} ranks to {b}": "一层的状态，从 {a} 个 rank 移到 {b} 个",
-    "{a} ranks hold {heads} heads of one layer, {bytes} in all. {b} ranks will hold them: {count} byte ranges, and no element is "
-    "touched.":
-        "{a} 个 rank 持有一层的 {heads} 个头，共 {bytes}；将改由 {b} 个 rank 持有：{count} 个字节区间，不触碰任何元素。",
-    "{region} of heads {first} to {last}: {bytes} B from rank {a} at {from_offset} to rank {b} at {to_offset}.":
-        "头 {first} 到 {last} 的{region}：{bytes} B，从 rank {a} 的 {from_offset} 处到 rank {b} 的 {to_offset} 处。",
-    "the state": "状态",
-    "the convolution window": "卷积窗口",
-    "{count} ranks": "{count} 个 rank",
+    "The state of one layer, moved from TP{a} to TP{b}": "一层的状态，从 TP{a} 移到 TP{b}",
+    "Written at TP{a}: {heads} heads of one layer, {bytes} in all. To be read at TP{b}: {count} byte ranges move, and no element "
+    "is touched.":
+        "以 TP{a} 写成：一层的 {heads} 个头，共 {bytes}。将以 TP{b} 读取：移动 {count} 个字节区间，不触碰任何元素。",
+    "{region}, heads {first} to {last}: {bytes} B from rank {a}, byte {from_offset}, to rank {b}, byte {to_offset}.":
+        "{region}，头 {first} 到 {last}：{bytes} B，从 rank {a} 的第 {from_offset} 字节到 rank {b} 的第 {to_offset} 字节。",
+    "State": "状态",
+    "Convolution window": "卷积窗口",
     "state, head by head": "状态，逐头存放",
     "convolution window, head by head": "卷积窗口，逐头存放",
     "ranges still to come: {count}": "尚未移动的区间：{count}",
