@@ -89,18 +89,21 @@ def visit(browser):
 
 @pytest.fixture(scope="session")
 def pages(browser, roots):
-    """A function: "http" or "file" -> the one page of the run that is opened this way and has Python up."""
+    """A function: "http" or "file" -> the one page of the run that is opened this way, Python up, at its defaults."""
     opened = {}
 
-    def page(way: str) -> Visit:
+    def at_defaults(way: str) -> Visit:
         if way not in opened:
             opened[way] = Visit(browser, {"permissions": ["clipboard-read", "clipboard-write"]} if way == "http" else {})
             opened[way].page.goto(f"{roots[way]}/tabs/{SLUG}.html")
             opened[way].skip_prediction()
+        page = opened[way].page
+        page.set_viewport_size({"width": 1440, "height": 1000})
+        page.evaluate("() => K3.lab.reset()")
         opened[way].settle()
         return opened[way]
 
-    yield page
+    yield at_defaults
     for visit in opened.values():
         visit.context.close()
 
@@ -109,9 +112,6 @@ def pages(browser, roots):
 def live(pages):
     """The http page at its defaults; whatever a test does to it, it must not complain."""
     visit = pages("http")
-    visit.page.set_viewport_size({"width": 1440, "height": 1000})
-    visit.page.evaluate("() => K3.lab.reset()")
-    visit.settle()
     visit.complaints.clear()
     yield visit
     assert not visit.complaints, visit.complaints

@@ -50,7 +50,7 @@ class Visit:
 
     def _console(self, message):
         if message.type in ("error", "warning"):
-            self._complain(f"console {message.type}: {message.text}")
+            self._complain(f"console {message.type}: {message.text} {message.location['url']}")
 
     def _dialog(self, dialog):
         self._complain(f"dialog: {dialog.message}")

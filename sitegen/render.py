@@ -40,15 +40,14 @@ def write_static(out: Path, assets, scripts: str) -> dict:
     static = {
         "style": _place(out, "site.css", style),
         "scripts": _place(out, "page.js", f'(() => {{\n"use strict";\n{scripts}}})();\n'),
-        "worker": _place(out, "worker.js", worker),
-        "worker_script": _place(out, "worker-text.js", f"K3.workerSource = {_script_json(worker)};\n"),
+        "worker": _place(out, "worker.js", f"K3.workerSource = {_script_json(worker)};\n"),
         "vega": _place(out, "vega.js", charts.library()),
         "icon": _place(out, "icon.svg", (STATIC / "icon.svg").read_text(encoding="utf-8")),
     }
     files = [{"name": file.name, "path": file.path, "scripts": list(file.scripts), "wire_bytes": file.wire_bytes,
               "raw_bytes": file.raw_bytes, "sha256": file.sha256, "encoding": file.encoding} for file in assets.files]
     manifest = {"files": files, "lock": assets.lock, "chart_config": charts.CONFIG,
-                **{name: static[name] for name in ("worker", "worker_script", "vega")}}
+                **{name: static[name] for name in ("worker", "vega")}}
     static["manifest"] = _place(out, "manifest.js", f"window.K3 = {{ manifest: {_script_json(manifest)} }};\n")
     return static
 

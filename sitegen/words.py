@@ -66,6 +66,7 @@ ZH = {
     "{file} is missing": "缺少 {file}",
     "the Python worker ended in the middle of this run, twice": "Python 工作线程在运行途中两次终止",
     "{file} is damaged": "{file} 已损坏",
+    "the Python worker could not start": "Python 工作线程无法启动",
     "The charts could not be drawn and do not show these settings: {why}":
         "图表无法绘制，未显示当前参数的结果：{why}",
     "a run did not yield and was ended": "一次运行长时间没有响应，已被终止",

@@ -89,15 +89,16 @@ class Engine {
   }
 
   boot() {
+    // From disk a worker can only start from a data: URL; elsewhere a blob: is the usual way.
     const url = fromDisk ? "data:text/javascript;charset=utf-8," + encodeURIComponent(this.source)
-      : page.root + K3.manifest.worker;
+      : URL.createObjectURL(new Blob([this.source], { type: "text/javascript" }));
     const worker = new Worker(url, { type: "module" });
     this.worker = worker;
     this.heard = performance.now();
     worker.onmessage = ({ data }) => { if (worker === this.worker) this.hear(data); };
     worker.onerror = (event) => {
       event.preventDefault();
-      if (worker === this.worker) this.died(event.message || say("{file} is missing", { file: K3.manifest.worker }));
+      if (worker === this.worker) this.died(event.message || say("the Python worker could not start"));
     };
     worker.postMessage({ do: "boot", files: this.files, lock: K3.manifest.lock });
   }
@@ -177,10 +178,9 @@ class Engine {
   }
 }
 
-// From disk a worker can only start from a data: URL, so its text travels in a classic script.
+// The worker's text travels in a classic script, so that a fresh worker can start without network and from disk.
 async function loadWorkerSource() {
-  if (!fromDisk) return null;
-  await loadScript(K3.manifest.worker_script);
-  if (!K3.workerSource) throw new Error(say("{file} is damaged", { file: K3.manifest.worker_script }));
+  await loadScript(K3.manifest.worker);
+  if (!K3.workerSource) throw new Error(say("{file} is damaged", { file: K3.manifest.worker }));
   return K3.workerSource;
 }
