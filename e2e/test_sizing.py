@@ -7,6 +7,7 @@ import pytest
 
 import parity
 from k3core.lab.registry import experiment
+from test_access import in_both_schemes
 
 MODEL = {"num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128}
 PICK = '[data-input="config"] input[type="file"]'
@@ -91,3 +92,16 @@ def test_the_page_computes_what_cpython_computes(workbench):
     for params, seed in points:
         found = parity.differences(parity.native("sizing", params, seed), workbench.compute("sizing", params, seed))
         assert not found, f"{params}: {found[:5]}"
+
+
+@pytest.mark.parametrize("lang", ["", "zh/"])
+def test_no_accessibility_violation_beside_a_wrong_file_and_a_kept_result(visit, http_root, lang):
+    opened = visit(f"{http_root}/{lang}sizing.html#guess=0", bypass_csp=True)
+    page = opened.wait()
+    page.click("#compare button")
+    page.click(".drop summary")
+    page.fill(".drop textarea", json.dumps({"num_hidden_layers": 2}))
+    page.wait_for_selector("#notice.problem")
+    for summary in page.locator(".how details:not([open]) > summary").all()[:3]:
+        summary.click()
+    assert in_both_schemes(page) == {"light": [], "dark": []}
