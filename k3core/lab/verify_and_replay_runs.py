@@ -5,7 +5,7 @@ A run is a list of moments, one per tick of the scene's clock: what it had read,
 
 import numpy as np
 
-from k3core.kda import compose_segments, kda_update
+from k3core.kda import compose_segments, kda_step, kda_update
 from k3core.replayssm import Checkpoint, in_order, make_records, verify_and_replay
 
 TOKENS = 48
@@ -26,10 +26,10 @@ def plan(p, rng) -> dict:
 
 
 def states_of(stream: tuple, start) -> list:
-    """The state before the first token and after every one."""
+    """The state before the first token and after every one, a `kda_step` per token."""
     states = [start]
-    for _, k, v, g, beta in zip(*stream):
-        states.append(kda_update(k, v, g, beta, states[-1])[0])
+    for q, k, v, g, beta in zip(*stream):
+        states.append(kda_step(q, k, v, g, beta, states[-1])[1])
     return states
 
 
@@ -45,7 +45,7 @@ def interrupted(p, stream: tuple, states: list, plan: dict) -> dict:
     for seq in plan["arrival"]:
         arrived.append(records[seq])
         replay = verify_and_replay(checkpoint, arrived, arrange=arrange)
-        read = min(replay.seq, p.cut)
+        read = checkpoint.seq + len(in_order(arrived, checkpoint.seq))
         here = {record.seq for record in arrived[:-1]}
         delivery = {"seq": seq, "again": seq in here, "arrived": sorted(here | {seq})}
         moments.append(moment("arrival", read, replay.state, states) | delivery)
