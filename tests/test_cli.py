@@ -102,7 +102,7 @@ def test_version_and_help(capsys):
 WRONG = [
     ([], "COMMAND"), (["nope"], "nope"), (["--nope"], "COMMAND"), (["tabs", "extra"], "extra"),
     (["tabs", "--lang", "fr"], "fr"), (["tabs", "--lang"], "--lang"), (["run"], "SLUG"), (["run", ""], "there is no tab ''"),
-    (["run", "nope"], "there is no tab 'nope'; there are byte-cost"), (["run", "byte-cost", "extra"], "extra"),
+    (["run", "nope"], "there is no tab 'nope'; there are "), (["run", "byte-cost", "extra"], "extra"),
     (["run", "Byte-Cost"], "there is no tab"), (["run", "byte-cost", "--preset", "nope"], "there is no preset 'nope'"),
     (["run", "byte-cost", "--preset"], "--preset"), (["run", "byte-cost", "--set"], "--set"),
     (["run", "byte-cost", "--set", "dk"], "--set takes NAME=VALUE, not 'dk'"),
