@@ -13,6 +13,7 @@ TABS = {
     "unified-pool": "unified_pool",
     "consistent-hashing": "consistent_hashing",
     "minimal-disruption": "minimal_disruption",
+    "budget-isolation": "budget_isolation",
 }
 
 # Pages of their own beside the tabs: the same contract, made for the reader's own model or trace.
