@@ -1,11 +1,11 @@
-"""The workbench `sizing`: published figures and log lines first, then files that are wrong, then the drawing."""
+"""The workbench `sizing`: published figures and log lines first, then wrong files, then the drawing."""
 
 import argparse
 import json
 import math
 import re
 import shlex
-import xml.etree.ElementTree as ElementTree
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given, reject, settings
@@ -17,7 +17,8 @@ from k3core.lab.sizing import EXPERIMENT
 
 GQA = {"num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128,
        "max_position_embeddings": 131072}
-HYBRID = {"layers": [{"kind": "gdn", "count": 36, "heads": 32, "key_heads": 16, "dk": 128, "dv": 128, "conv_kernel": 4},
+HYBRID = {"layers": [{"kind": "gdn", "count": 36, "heads": 32, "key_heads": 16, "dk": 128, "dv": 128,
+                      "conv_kernel": 4},
                      {"kind": "full", "count": 12, "kv_heads": 2, "head_dim": 256}]}
 
 
@@ -35,16 +36,18 @@ def snippet(result, key: str) -> str:
     return next(snippet.text for snippet in result.snippets if snippet.key == key)
 
 
-# --- figures of others ------------------------------------------------------------------------------------------
+# --- figures of others ---
 
 
 @pytest.mark.parametrize(("preset", "changed", "figures", "line"), [
-    ("kimi-linear", {}, {"block_size": 960, "num_blocks": 319, "blocks_per_request": 128, "reported_tokens": 299_062},
+    ("kimi-linear", {}, {"block_size": 960, "num_blocks": 319, "blocks_per_request": 128,
+                         "reported_tokens": 299_062},
      "Maximum concurrency for 120,000 tokens per request: 2.49x"),  # vllm #28228
     ("kimi-linear", {"mode": "align"}, {"blocks_per_request": 131, "reported_tokens": 292_213},
      "Maximum concurrency for 120,000 tokens per request: 2.44x"),
     ("qwen-528", {}, {"block_size": 528}, "Padding mamba page size by 0.76%"),  # vllm #40696
-    ("qwen-27b", {}, {"block_size": 784, "blocks_per_request": 45, "requests": 33, "reported_tokens": 1_082_800},
+    ("qwen-27b", {}, {"block_size": 784, "blocks_per_request": 45, "requests": 33,
+                      "reported_tokens": 1_082_800},
      "Maximum concurrency for 32,768 tokens per request: 33.04x"),  # vllm #40691
     ("old-log", {}, {"requests": 33, "reported_tokens": 290_864}, "Padding mamba page size by 0.13%"),
     ("k3-drafts", {}, {"block_size": 1536, "padding_percent": pytest.approx(0.0070, abs=5e-5)},
@@ -52,8 +55,10 @@ def snippet(result, key: str) -> str:
     (None, {}, {"block_size": 1536, "page_bytes": 884_736, "padding_layers": 3, "token_equivalent": 4_063},
      "Add 3 padding layers, may waste at most 4.35% KV cache memory"),
     (None, {"kv_dtype": "bf16", "tp": 1}, {"bytes_per_token": 27_648, "slot_bytes": 449_372_160,
-                                           "token_equivalent": 16_253}, "GPU KV cache size"),  # K3 day-0 figures
-    ("pi05", {}, {"bytes_per_token": 18_432, "block_size": 16, "token_equivalent": None}, "GPU KV cache size"),
+                                           "token_equivalent": 16_253}, "GPU KV cache size"),
+                                                                    # K3 day-0 figures
+    ("pi05", {}, {"bytes_per_token": 18_432, "block_size": 16, "token_equivalent": None},
+     "GPU KV cache size"),
 ])
 def test_it_gives_the_figures_of_reports(preset, changed, figures, line):
     result = run(preset, **changed)
@@ -63,7 +68,8 @@ def test_it_gives_the_figures_of_reports(preset, changed, figures, line):
 
 def test_the_groups_of_k3_are_24_and_three_times_23():
     rows = run().tables["groups"].rows
-    assert [(str(row[1].template), row[2]) for row in rows] == [("MLA", 24), ("KDA", 23), ("KDA", 23), ("KDA", 23)]
+    assert [(str(row[1].template), row[2]) for row in rows] == [("MLA", 24), ("KDA", 23), ("KDA", 23),
+                                                                ("KDA", 23)]
     assert [row[5] for row in rows] == pytest.approx([1.0, 0.8818, 0.8818, 0.8818], abs=5e-5)
 
 
@@ -73,7 +79,7 @@ def test_short_requests_are_limited_by_their_states():
     assert lengths[1048576][2:5] == (683, 6, 3) and lengths[1048576][6].template == "attention rows"
 
 
-# --- the same answer elsewhere ----------------------------------------------------------------------------------
+# --- the same answer elsewhere ---
 
 
 def command_line(text: str) -> dict:
@@ -91,7 +97,8 @@ def test_the_command_gives_the_same_answer(params):
         reject()
     answer = command_line(snippet(result, "command"))
     shown = values(result)
-    for key in ("block_size", "bytes_per_token", "slot_bytes", "token_equivalent", "page_bytes", "padding_layers",
+    for key in ("block_size", "bytes_per_token", "slot_bytes", "token_equivalent", "page_bytes",
+                "padding_layers",
                 "blocks_per_request", "num_blocks"):
         assert shown[key] == answer[key], key
     assert shown["requests"] == answer["limit"]["requests_at_max_model_len"]
@@ -113,12 +120,13 @@ def test_every_derivation_is_arithmetic_that_gives_its_result(params):
     for metric in run(**params).metrics:
         for formula, numbers in zip(metric.how[::2], metric.how[1::2], strict=True):
             arithmetic, shown = re.fullmatch(r" {4}= (.+) = (\S+)", numbers).groups()
-            assert eval(arithmetic, {"__builtins__": {}} | names) == pytest.approx(float(shown), abs=1e-4), formula
+            assert eval(arithmetic, {"__builtins__": {}} | names) == pytest.approx(float(shown),
+                                                                                   abs=1e-4), formula
             count += 1
     assert count > 20
 
 
-# --- files and settings that do not fit -------------------------------------------------------------------------
+# --- files and settings that do not fit ---
 
 
 def test_a_file_takes_the_place_of_the_preset():
@@ -127,15 +135,18 @@ def test_a_file_takes_the_place_of_the_preset():
 
 
 @pytest.mark.parametrize(("config", "english", "chinese"), [
-    ("", "is not JSON", "不是 JSON"), ("{", "is not JSON", "不是 JSON"), ("[" * 100_000, "nested too deeply", "嵌套过深"),
+    ("", "is not JSON", "不是 JSON"), ("{", "is not JSON", "不是 JSON"),
+    ("[" * 100_000, "nested too deeply", "嵌套过深"),
     ("[1]", "cannot be read as a model", "无法"), ("{}", "cannot be read as a model", "无法"),
-    ({"kv_lora_rank": 512, "num_hidden_layers": 2}, "config.json lacks the field qk_rope_head_dim", "缺少字段 qk_rope_head_dim"),
+    ({"kv_lora_rank": 512, "num_hidden_layers": 2}, "config.json lacks the field qk_rope_head_dim",
+     "缺少字段 qk_rope_head_dim"),
     ({"linear_num_value_heads": 4, "num_hidden_layers": 2}, "lacks the field linear_num_key_heads",
      "缺少字段 linear_num_key_heads"),
     ({"num_hidden_layers": 2, "head_dim": 8}, "neither the field num_key_value_heads nor num_attention_heads",
      "既没有字段 num_key_value_heads"),
     ({**GQA, "num_hidden_layers": "32"}, "field num_hidden_layers: is '32'", "字段 num_hidden_layers 有误"),
-    ({**GQA, "layer_types": ["full_attention"]}, "field layer_types: has 1 entries for num_hidden_layers = 32",
+    ({**GQA, "layer_types": ["full_attention"]},
+     "field layer_types: has 1 entries for num_hidden_layers = 32",
      "字段 layer_types 有误"),
     ({**GQA, "mamba_d_state": 128}, "field mamba_d_state: belongs to a hybrid", "字段 mamba_d_state 有误"),
     ({"layers": [{"kind": "kda", "count": 2}]}, "lacks the field layers[0].heads", "缺少字段 layers[0].heads"),
@@ -149,8 +160,10 @@ def test_a_wrong_file_is_told_which_field_is_wrong(config, english, chinese):
 
 
 @pytest.mark.parametrize(("params", "name", "words"), [
-    ({"model": "qwen3.5-27b", "tp": 32, "kv_dtype": "bf16"}, "tp", "TP is 32, which does not divide the 48 heads"),
-    ({"model": "llama-3.3-70b", "kv_dtype": "fp8_ds_mla"}, "kv_dtype", "KV dtype is fp8_ds_mla, which Llama 3.3 70B has"),
+    ({"model": "qwen3.5-27b", "tp": 32, "kv_dtype": "bf16"}, "tp",
+     "TP is 32, which does not divide the 48 heads"),
+    ({"model": "llama-3.3-70b", "kv_dtype": "fp8_ds_mla"}, "kv_dtype",
+     "KV dtype is fp8_ds_mla, which Llama 3.3 70B has"),
     ({"model": "deepseek-v4-pro", "kv_dtype": "int8"}, "kv_dtype", "KV dtype is int8"),
 ])
 def test_settings_that_contradict_the_model_name_the_parameter(params, name, words):
@@ -161,23 +174,26 @@ def test_settings_that_contradict_the_model_name_the_parameter(params, name, wor
 
 def test_layers_that_cannot_share_a_page_are_refused_with_the_reason():
     mixed = {"layers": [{"kind": "kda", "heads": 4, "dk": 64, "dv": 64, "conv_kernel": 4},
-                        {"kind": "full", "kv_heads": 1, "head_dim": 48}, {"kind": "mla", "kv_lora_rank": 100, "rope_dim": 13}]}
+                        {"kind": "full", "kv_heads": 1, "head_dim": 48},
+                        {"kind": "mla", "kv_lora_rank": 100, "rope_dim": 13}]}
     with pytest.raises(ParamError, match="cannot be sized with these settings: .*cannot share one pool"):
         run(config=mixed, tp=1, kv_dtype="bf16", align=16)
 
 
-# --- the drawing ------------------------------------------------------------------------------------------------
+# --- the drawing ---
 
 
 def shapes(result, frame: int = -1, narrow: bool = False) -> list:
     """Rectangles as (class, mark of itself or of its group, x, width)."""
     scene = result.scenes[0]
-    root = ElementTree.fromstring(EXPERIMENT.picture(result, "layout", frame % scene.frames, "en", narrow).svg)
+    root = ElementTree.fromstring(EXPERIMENT.picture(result, "layout", frame % scene.frames, "en",
+                                                     narrow).svg)
     found = []
     for parent in root.iter():
         for node in parent:
             if node.tag.endswith("}rect"):
-                found.append((node.get("class"), node.get("data-id") or parent.get("data-id"), float(node.get("x")),
+                found.append((node.get("class"), node.get("data-id") or parent.get("data-id"),
+                              float(node.get("x")),
                               float(node.get("width"))))
     return found
 
@@ -185,7 +201,8 @@ def shapes(result, frame: int = -1, narrow: bool = False) -> list:
 @pytest.mark.parametrize("narrow", [False, True])
 def test_state_window_and_padding_are_drawn_to_one_scale(narrow):
     width = 340 if narrow else 720
-    drawn = {mark: wide for _, mark, _, wide in reversed(shapes(run(), narrow=narrow)) if mark and mark.startswith("part:")}
+    drawn = {mark: wide for _, mark, _, wide in reversed(shapes(run(), narrow=narrow)) if mark
+             and mark.startswith("part:")}
     assert drawn["part:state"] == pytest.approx(width * 786_432 / 884_736, abs=0.01)
     assert drawn["part:conv"] == pytest.approx(width * 27_648 / 884_736, abs=0.01)
     assert drawn["part:padding"] == pytest.approx(width * 70_656 / 884_736, abs=0.02)
@@ -199,29 +216,35 @@ def test_each_group_has_a_cell_per_layer_and_an_outline_per_empty_slot():
 
 
 def test_groups_that_look_alike_are_drawn_once_where_there_are_many():
-    many = {"layers": [{"kind": "mamba2", "count": 30, "heads": 8, "key_heads": 1, "dk": 64, "dv": 64, "conv_kernel": 4},
-                       {"kind": "full", "count": 10, "kv_heads": 2, "head_dim": 64}, {"kind": "full", "kv_heads": 1, "head_dim": 64}]}
+    many = {"layers": [{"kind": "mamba2", "count": 30, "heads": 8, "key_heads": 1, "dk": 64, "dv": 64,
+                        "conv_kernel": 4},
+                       {"kind": "full", "count": 10, "kv_heads": 2, "head_dim": 64},
+                       {"kind": "full", "kv_heads": 1, "head_dim": 64}]}
     result = run(config=many, tp=1, kv_dtype="bf16")
     assert len(result.tables["groups"].rows) == 41  # vllm #56445: groups of one layer
-    assert {mark for _, mark, _, _ in shapes(result) if mark and mark.startswith("group:")} == {"group:0", "group:11"}
+    assert {mark for _, mark, _, _ in shapes(result) if mark and mark.startswith("group:")} == {"group:0",
+                                                                                                "group:11"}
 
 
 def test_frames_build_the_picture_up():
     result = run()
     steps = result.scenes[0].events["steps"]
     assert steps == ["row", "measure", "align", "page", "groups", "request", "pool"]
-    rows = [next(wide for _, mark, _, wide in shapes(result, frame) if mark == "part:rows") for frame in (0, 1, 2)]
+    rows = [next(wide for _, mark, _, wide in shapes(result, frame) if mark == "part:rows")
+            for frame in (0, 1, 2)]
     assert rows[0] < 1 and rows[1:] == pytest.approx([720 * 814_080 / 884_736, 720], abs=0.01)
     assert run("pi05").scenes[0].events["steps"] == ["align", "groups", "request", "pool"]
 
 
 def test_the_grips_follow_what_they_set():
     def grip(result, name):
-        root = ElementTree.fromstring(EXPERIMENT.picture(result, "layout", len(result.scenes[0].captions) - 1, "en").svg)
+        root = ElementTree.fromstring(EXPERIMENT.picture(result, "layout", len(result.scenes[0].captions) - 1,
+                                                         "en").svg)
         node = next(node for node in root.iter() if node.get("data-drag-x") == name)
         return float(node.get("cx")), float(node.get("data-per-x"))
 
     x, per = grip(run(), "drafts")
     assert grip(run(drafts=3), "drafts")[0] - x == pytest.approx(3 * per, abs=0.02)
     x, per = grip(run(max_model_len=153_600), "max_model_len")
-    assert grip(run(max_model_len=153_600 + 1536 * 100), "max_model_len")[0] - x == pytest.approx(153_600 * per, rel=1e-3)
+    assert grip(run(max_model_len=153_600 + 1536 * 100),
+                "max_model_len")[0] - x == pytest.approx(153_600 * per, rel=1e-3)

@@ -1,7 +1,7 @@
 """The tab `unified-pool`: published figures, a decode and a move redone another way, and the drawing."""
 
-import xml.etree.ElementTree as ElementTree
 from types import SimpleNamespace
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def values(result) -> dict:
     return {metric.key: metric.value for metric in result.metrics}
 
 
-# --- figures of others ------------------------------------------------------------------------------------------
+# --- figures of others ---
 
 
 @pytest.mark.parametrize(("params", "crossover", "rows", "state"), [
@@ -34,7 +34,8 @@ def values(result) -> dict:
 ])
 def test_crossover_and_a_million_tokens(params, crossover, rows, state):
     shown = values(run(**params))
-    assert (shown["crossover_tokens"], shown["bytes_at_context"], shown["state_bytes"]) == (crossover, rows, state)
+    assert (shown["crossover_tokens"], shown["bytes_at_context"], shown["state_bytes"]) == (crossover, rows,
+                                                                                            state)
 
 
 def test_rows_are_copied_to_every_rank_and_states_are_split():
@@ -54,7 +55,7 @@ def test_models_against_their_published_bytes_per_token():
     assert pro == pytest.approx(4_521 + 990, abs=1) and flash == pytest.approx(3_157 + 693, abs=1)
 
 
-# --- the decode and the move ------------------------------------------------------------------------------------
+# --- the decode and the move ---
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -97,7 +98,7 @@ def test_the_byte_ranges_of_k3_at_full_size():
     assert rows[2][2:] == (0, state, 0, 2 * state, conv)
 
 
-# --- the drawing ------------------------------------------------------------------------------------------------
+# --- the drawing ---
 
 
 def shapes(result, scene: str, frame: int, narrow: bool = False):
@@ -106,7 +107,8 @@ def shapes(result, scene: str, frame: int, narrow: bool = False):
 
 
 def widths(result, frame: int, mark: str) -> list:
-    return [float(node["width"]) for tag, node in shapes(result, "pool", frame) if tag == "rect" and node.get("data-id") == mark]
+    return [float(node["width"]) for tag, node in shapes(result, "pool", frame) if tag == "rect"
+            and node.get("data-id") == mark]
 
 
 def test_the_state_is_drawn_the_same_at_every_length_and_rows_to_scale():
@@ -124,7 +126,8 @@ def test_the_state_is_drawn_the_same_at_every_length_and_rows_to_scale():
 def test_there_is_one_cell_per_block(frame):
     result = run()
     log = result.scenes[0].events
-    paths = {node["class"]: node["d"].count("M") for tag, node in shapes(result, "pool", frame) if tag == "path"}
+    paths = {node["class"]: node["d"].count("M") for tag, node in shapes(result, "pool", frame)
+             if tag == "path"}
     tokens = log["lengths"][frame]
     assert paths["mla"] == tokens // 5_696
     assert paths["mla"] + paths["free"] == -(-2**20 // 5_696)
@@ -134,7 +137,8 @@ def test_there_is_one_cell_per_block(frame):
 def test_each_frame_of_the_move_fills_one_range_more():
     result = run(tp=4, to_tp=8)
     scene = result.scenes[1]
-    filled = [sum(node.get("data-id", "").startswith("move:") for _, node in shapes(result, "relayout", frame))
+    filled = [sum(node.get("data-id", "").startswith("move:") for _,
+                  node in shapes(result, "relayout", frame))
               for frame in range(scene.frames)]
     assert filled == list(range(scene.frames)) and scene.frames == 17
 

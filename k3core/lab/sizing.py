@@ -1,8 +1,9 @@
-"""Workbench `sizing`: block size, bytes, groups and capacity of the reader's own model, each with its derivation."""
+"""Workbench `sizing`: block size, bytes, groups and capacity of the reader's own model."""
 
 import json
 import re
 from dataclasses import fields
+from itertools import pairwise
 
 from k3core.cli_size import log_lines
 from k3core.lab import sizing_view as view
@@ -21,6 +22,7 @@ from k3core.lab.contract import (
 )
 from k3core.lab.display import number
 from k3core.lab.params import Param, ParamError
+from k3core.lab.sizing_steps import derivation, derivation_table
 from k3core.lab.text import Text
 from k3core.models import Model, from_config, load, names
 from k3core.sizing import (
@@ -40,8 +42,8 @@ from k3core.sizing import (
 GIB = 2**30
 LENGTHS = (1024, 4096, 16384, 65536, 262144, 1048576)
 BLOCKS = (16, 64, 128, 1536)  # the options of the prediction
-NOTES = {"pi0.7": Text("How many prefix tokens π0.7 uses is not published, nor whether it keeps Gemma 3's sliding "
-                       "windows; every layer counts as full attention here.")}
+NOTES = {"pi0.7": Text("How many prefix tokens π0.7 uses is not published, nor whether it keeps Gemma 3's "
+                       "sliding windows; every layer counts as full attention here.")}
 
 
 def run(p, seed: int, files: dict) -> Result:
@@ -58,12 +60,14 @@ def run(p, seed: int, files: dict) -> Result:
     return Result(
         metrics=_metrics(answer, layout, printed),
         checks=_checks(model, layout, settings, answer, printed),
-        tables={"groups": groups_table(layout, log), "lengths": lengths, "derivation": derivation_table(answer),
+        tables={"groups": groups_table(layout, log), "lengths": lengths,
+                "derivation": derivation_table(answer),
                 "curve": curve},
         figures=[view.curve_figure(curve, p.max_model_len)],
         scenes=[Scene("layout", Text("{model}: page, block and pool to scale", model=model.title), log,
                       view.captions(log, NOTES.get(model.name)), poster=len(log["steps"]) - 1)],
-        snippets=[Snippet("command", Text("The same answer on the command line"), command(p, "config" in files)),
+        snippets=[Snippet("command", Text("The same answer on the command line"),
+                          command(p, "config" in files)),
                   Snippet("log", Text("What an engine would log"), "\n".join(log_lines(answer)))],
         answer=_nearest(layout.block_size),
         answer_text=_answer_text(layout, settings),
@@ -88,7 +92,8 @@ def file_problem(message: str) -> Text:
     """What the reader of model files found wrong, with the field's name in any language."""
     missing = re.fullmatch(r".*: field '(.+?)' is missing(?: \(or (.+)\))?", message)
     if missing and missing[2]:
-        return Text("config.json has neither the field {field} nor {others}", field=missing[1], others=missing[2])
+        return Text("config.json has neither the field {field} nor {others}", field=missing[1],
+                    others=missing[2])
     if missing:
         return Text("config.json lacks the field {field}", field=missing[1])
     wrong = re.fullmatch(r".*?: field '(.+?)' (.+)", message, re.DOTALL)
@@ -114,13 +119,13 @@ def answer_for(model: Model, settings: Settings) -> dict:
         problem = str(error)
     heads = re.match(r"tp (\d+) does not divide \w+ (\d+)", problem)
     if heads:
-        raise ParamError("tp", Text("TP is {tp}, which does not divide the {heads} heads of {model}; choose a divisor",
-                                    tp=heads[1], heads=heads[2], model=model.title))
+        raise ParamError("tp", Text("TP is {tp}, which does not divide the {heads} heads of {model}; choose "
+                                    "a divisor", tp=heads[1], heads=heads[2], model=model.title))
     if problem.startswith("kv dtype"):
-        raise ParamError("kv_dtype", Text("KV dtype is {dtype}, which {model} has no rows for; choose bf16 or fp8",
-                                          dtype=settings.kv_dtype, model=model.title))
-    raise ParamError("model", Text("{model} cannot be sized with these settings: {problem}", model=model.title,
-                                   problem=problem))
+        raise ParamError("kv_dtype", Text("KV dtype is {dtype}, which {model} has no rows for; choose bf16 "
+                                          "or fp8", dtype=settings.kv_dtype, model=model.title))
+    raise ParamError("model", Text("{model} cannot be sized with these settings: {problem}",
+                                   model=model.title, problem=problem))
 
 
 def command(p, from_file: bool) -> str:
@@ -136,71 +141,22 @@ def command(p, from_file: bool) -> str:
     return " ".join(words)
 
 
-# answer -> the steps of the derivation that lead to it, by name or by the end of the name
-HOW = {
-    "block_size": ("_state_bytes", "_conv_bytes", "_bytes_per_token", "block_size"),
-    "bytes_per_token": ("_bytes_per_token", "bytes_per_token"),
-    "slot_bytes": ("_state_bytes", "state_bytes_per_sequence", "_conv_bytes", "conv_bytes_per_sequence", "slot_bytes"),
-    "token_equivalent": ("checkpoint_bytes", "bytes_per_token", "token_equivalent"),
-    "page_bytes": ("block_size", "page_bytes"),
-    "padding_percent": ("page_bytes", "padding_percent"),
-    "padding_layers": ("group_size", "padding_layers"),
-    "blocks_per_request": ("slots_per_request.snapshots", "blocks_per_request"),
-    "request_bytes": ("block_bytes", "blocks_per_request"),
-    "num_blocks": ("block_bytes", "num_blocks"),
-    "requests": ("num_blocks", "blocks_per_request", "limit.requests_at_max_model_len"),
-    "requests_at_one_token": ("limit.requests_at_one_token",),
-    "binds": ("blocks_per_request",),
-    "reported_tokens": ("blocks_per_request", "reported_tokens", "reported_tokens_before"),
-}
-
-
-RECORDS = ("record_bytes_per_token", "record_bytes_per_sequence")
-
-
-def derivation(answer: dict, key: str) -> tuple:
-    """The steps that lead to an answer, as lines: a formula, the same with its numbers, the result."""
-    lines = []
-    for step in answer["derivation"]:
-        said = step["name"]
-        if any(said == name or name.startswith("_") and said.endswith(name) for name in HOW[key]) and said not in RECORDS:
-            lines += [f"{step['name']} = {step['formula']}",
-                      f"    = {with_numbers(step)} = {_plain_number(step['result'])}"]
-    return tuple(lines)
-
-
-def with_numbers(step: dict) -> str:
-    """The formula of a step with its values written in: arithmetic that Python can redo."""
-    return re.sub(r"[a-z_][a-z_0-9]*", lambda match: str(step["values"].get(match[0], match[0])), step["formula"])
-
-
-def _plain_number(value) -> str:
-    return f"{value:.4f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
-
-
-def derivation_table(answer: dict) -> Table:
-    """Every step, in order."""
-    rows = [(f"step:{step['name']}", step["name"], step["formula"], with_numbers(step), step["result"])
-            for step in answer["derivation"]]
-    return Table((Column("id", Text("id")), Column("name", Text("step")), Column("formula", Text("formula")),
-                  Column("numbers", Text("with its numbers")), Column("result", Text("result"), "float", scale=1.0)),
-                 rows, Text("The whole derivation, per tensor-parallel rank"))
-
-
 def groups_table(layout: Layout, log: dict) -> Table:
     """One row per group: its layers, what they use of a block, what a request holds."""
-    rows = [(f"group:{index}", view.kind_words(group.kind), len(group.layers), _ranges(group.layers), group.block_size,
+    rows = [(f"group:{index}", view.kind_words(group.kind), len(group.layers), _ranges(group.layers),
+             group.block_size,
              drawn["used"] * drawn["pages"] / layout.block_bytes, drawn["blocks"])
             for index, (group, drawn) in enumerate(zip(layout.groups, log["groups"]))]
     return Table((Column("id", Text("id")), Column("kind", Text("group")), Column("layers", Text("layers")),
                   Column("indices", Text("which, from 0")), Column("block_size", Text("tokens per block")),
                   Column("used", Text("of the block used"), "float", "share", scale=1.0),
-                  Column("blocks", Text("blocks of a request"))), rows, Text("Groups: layers that share a block table"))
+                  Column("blocks", Text("blocks of a request"))), rows,
+                 Text("Groups: layers that share a block table"))
 
 
 def _ranges(layers: tuple) -> str:
     """Indices as runs of equal steps: (3, 7, 11, 12) is "3, 7 … 11, 12" with the step of 4 read off."""
-    if len(layers) > 4 and len({b - a for a, b in zip(layers, layers[1:])}) == 1:
+    if len(layers) > 4 and len({b - a for a, b in pairwise(layers)}) == 1:
         return f"{layers[0]}, {layers[1]} … {layers[-1]}"
     return ", ".join(map(str, layers)) if len(layers) < 12 else \
         f"{', '.join(map(str, layers[:3]))} … {', '.join(map(str, layers[-2:]))}"
@@ -211,17 +167,19 @@ def fits_table(layout: Layout, settings: Settings, answer: dict) -> Table:
     rows = []
     for tokens in sorted({*LENGTHS, settings.max_model_len}):
         held = view.held_blocks(layout, settings, tokens)
-        need = sum(held.values())
+        replayed = layout.blocks_per_request(tokens, settings, replay=True)
         rows.append((f"length:{tokens}", tokens, held["attention"] + held["window"], held["state"],
-                     answer["num_blocks"] // need, answer["num_blocks"] // layout.blocks_per_request(tokens, settings, True),
+                     answer["num_blocks"] // sum(held.values()), answer["num_blocks"] // replayed,
                      BINDS[_binding(held, answer["num_blocks"])]))
     return Table((Column("id", Text("id")), Column("tokens", Text("tokens of a request")),
                   Column("rows", Text("blocks of rows")), Column("states", Text("blocks of states")),
-                  Column("requests", Text("requests at once")), Column("replay", Text("with replay of drafts")),
+                  Column("requests", Text("requests at once")),
+                  Column("replay", Text("with replay of drafts")),
                   Column("binds", Text("most of it is"))), rows, Text("How many requests fit, by length"))
 
 
-BINDS = {"attention": Text("attention rows"), "state": Text("recurrent states"), "window": Text("sliding windows"),
+BINDS = {"attention": Text("attention rows"), "state": Text("recurrent states"),
+         "window": Text("sliding windows"),
          "none fits": Text("nothing fits")}
 
 
@@ -237,13 +195,17 @@ def _metrics(answer: dict, layout: Layout, printed: int) -> list:
         _metric(answer, "requests", Text("requests of {tokens} tokens at once", tokens=number(tokens)),
                 limit["requests_at_max_model_len"]),
         _metric(answer, "binds", Text("take most of it"), limit["binds"], text=BINDS[limit["binds"]]),
-        _metric(answer, "requests_at_one_token", Text("requests at once, however short"), limit["requests_at_one_token"]),
+        _metric(answer, "requests_at_one_token", Text("requests at once, however short"),
+                limit["requests_at_one_token"]),
         _metric(answer, "bytes_per_token", Text("per token, all layers"), answer["bytes_per_token"],
                 text=_bytes(answer["bytes_per_token"])),
         _metric(answer, "slot_bytes", Text("state and convolution of a sequence"), answer["slot_bytes"], "B"),
-        _metric(answer, "token_equivalent", Text("tokens that weigh as much as one state"), answer["token_equivalent"]),
-        _metric(answer, "page_bytes", Text("page of one layer"), answer["page_bytes"], text=_bytes(answer["page_bytes"])),
-        _metric(answer, "padding_percent", Text("padding, of the state"), answer["padding_percent"] / 100, "share"),
+        _metric(answer, "token_equivalent", Text("tokens that weigh as much as one state"),
+                answer["token_equivalent"]),
+        _metric(answer, "page_bytes", Text("page of one layer"), answer["page_bytes"],
+                text=_bytes(answer["page_bytes"])),
+        _metric(answer, "padding_percent", Text("padding, of the state"), answer["padding_percent"] / 100,
+                "share"),
         _metric(answer, "padding_layers", Text("empty slots per block number"), answer["padding_layers"]),
         _metric(answer, "blocks_per_request", Text("blocks of one request"), need),
         _metric(answer, "request_bytes", Text("bytes of these blocks"), need * layout.block_bytes, "B"),
@@ -263,7 +225,8 @@ def _bytes(count) -> Text:
 
 def _checks(model: Model, layout: Layout, settings: Settings, answer: dict, printed: int) -> list:
     spare = layout.page_bytes - layout.state_bytes if layout.state_bytes else 0
-    step = unified_block(1, layout.token_bytes, settings, layout.chunk) or 1  # the shortest block there could be
+    step = unified_block(1, layout.token_bytes, settings,
+                         layout.chunk) or 1  # the shortest block there could be
     placed = {index for group in layout.groups for index in group.layers}
     caching = {index for index, cache in enumerate(model.layers) if cache is not None}
     held = answer["blocks_per_request"] * layout.block_bytes
@@ -275,7 +238,8 @@ def _checks(model: Model, layout: Layout, settings: Settings, answer: dict, prin
               Text("less than {step} tokens of {row} B", step=number(step), row=number(layout.token_bytes))),
         Check("layers_placed", Text("every layer with a cache has its place in a group"), placed == caching,
               len(placed), len(caching)),
-        Check("request_fits", Text("the blocks of a request hold all its rows and states"), needed <= held, held,
+        Check("request_fits", Text("the blocks of a request hold all its rows and states"), needed <= held,
+              held,
               Text("at least {bytes}", bytes=_bytes(needed)), "B"),
         Check("printed_tokens", Text("the printed cache size stands for the requests that fit"),
               printed // settings.max_model_len == requests, printed // settings.max_model_len, requests),
@@ -304,13 +268,16 @@ EXPERIMENT = Experiment(
     slug="sizing", tab=0, family="workbench",
     name=Text("Sizing"),
     title=Text("Sizing: bytes, blocks and sessions of your model"),
-    question=Text("How many bytes does a token cost, and a sequence? Which block size will the engine choose, what does it "
-                  "pad, and how many sessions of which length fit?"),
+    question=Text("How many bytes does a token cost, and a sequence? Which block size will the engine "
+                  "choose, what does it pad, and how many sessions of which length fit?"),
     params=(
-        Param("model", Text("Model"), "choice", "kimi-k3", choices=tuple((name, load(name).title) for name in names()),
+        Param("model", Text("Model"), "choice", "kimi-k3",
+              choices=tuple((name, load(name).title) for name in names()),
               help=Text("A config.json takes its place.")),
-        Param("tp", Text("Tensor parallel ranks"), "choice", 8, choices=tuple((n, str(n)) for n in (1, 2, 4, 8, 16, 32))),
-        Param("kv_dtype", Text("KV dtype"), "choice", "fp8", choices=tuple((name, name) for name in KV_DTYPES)),
+        Param("tp", Text("Tensor parallel ranks"), "choice", 8,
+              choices=tuple((n, str(n)) for n in (1, 2, 4, 8, 16, 32))),
+        Param("kv_dtype", Text("KV dtype"), "choice", "fp8",
+              choices=tuple((name, name) for name in KV_DTYPES)),
         Param("drafts", Text("Draft tokens"), "int", 0, 0, 16, 1),
         Param("max_model_len", Text("Tokens of a request"), "int", 1048576, 1, 4194304, 1,
               help=Text("What engines call max_model_len.")),
@@ -319,43 +286,54 @@ EXPERIMENT = Experiment(
               help=Text("0: as many as the memory holds.")),
         Param("align", Text("Alignment of a block"), "choice", 128,
               choices=((0, Text("model")), *((n, str(n)) for n in (16, 32, 64, 128, 256))),
-              help=Text("What the attention kernel's block must be a multiple of; model: 64 for MLA, else 16.")),
-        Param("mode", Text("Keep states for prefix reuse"), "choice", "align", choices=tuple((m, m) for m in MODES),
+              help=Text("What the attention kernel's block must be a multiple of; model: 64 for MLA, else "
+                        "16.")),
+        Param("mode", Text("Keep states for prefix reuse"), "choice", "align",
+              choices=tuple((m, m) for m in MODES),
               help=Text("Never, at the end of an aligned step, or at every block.")),
         Param("state_dtype", Text("State dtype"), "choice", "model",
               choices=(("model", Text("model")), *((name, name) for name in STATE_DTYPES))),
-        Param("conv_dtype", Text("Convolution dtype"), "choice", "bf16", choices=tuple((n, n) for n in STATE_DTYPES[::-1])),
-        Param("grouping", Text("Layers per group"), "choice", "default", choices=tuple((name, name) for name in GROUPINGS)),
+        Param("conv_dtype", Text("Convolution dtype"), "choice", "bf16",
+              choices=tuple((n, n) for n in STATE_DTYPES[::-1])),
+        Param("grouping", Text("Layers per group"), "choice", "default",
+              choices=tuple((name, name) for name in GROUPINGS)),
         Param("old_log", Text("Print the old cache size"), "bool", False, breaker=True,
               help=Text("As engines once did: groups as if each got an equal share of the blocks.")),
     ),
     presets=(
-        Preset("k3-drafts", Text("K3, 7 drafts"), Text("Seven more columns of the convolution window fill the padding: "
-               "1,536 tokens with 0.7 % to spare, at any alignment up to 128. But every group now holds 9 states per "
-               "request, or 2 with replay (vllm recipes #861)."), {"drafts": 7, "align": 0}),
-        Preset("kimi-linear", Text("Kimi-Linear on two 3090s"), Text("Block 960, 319 blocks, 2.49 requests of 120,000 "
-               "tokens, 299,062 tokens printed (vllm #28228)."),
+        Preset("k3-drafts", Text("K3, 7 drafts"),
+               Text("Seven more columns of the convolution window fill the padding: 1,536 tokens with 0.7 % "
+                    "to spare, at any alignment up to 128. But every group now holds 9 states per request, "
+                    "or 2 with replay (vllm recipes #861)."), {"drafts": 7, "align": 0}),
+        Preset("kimi-linear", Text("Kimi-Linear on two 3090s"),
+               Text("Block 960, 319 blocks, 2.49 requests of 120,000 tokens, 299,062 tokens printed (vllm "
+                    "#28228)."),
                {"model": "kimi-linear-48b", "tp": 2, "kv_dtype": "bf16", "align": 0, "mode": "none",
                 "max_model_len": 120000, "memory_gib": 2.3}),
-        Preset("qwen-528", Text("Why 528?"), Text("Qwen3.5-4B: 528 tokens, 0.76 % padding, so prompts below 528 tokens "
-               "never hit the prefix cache (vllm #40696)."),
-               {"model": "qwen3.5-4b", "tp": 1, "kv_dtype": "bf16", "align": 0, "max_model_len": 262144, "memory_gib": 40.0}),
-        Preset("qwen-27b", Text("33.04×"), Text("Qwen3.5-27B with 1,487 blocks: 45 blocks per request of 32,768 tokens, "
-               "33 requests, 1,082,800 tokens (vllm #40691)."),
-               {"model": "qwen3.5-27b", "tp": 1, "kv_dtype": "bf16", "align": 0, "mode": "none", "max_model_len": 32768,
-                "num_blocks": 1487}),
-        Preset("old-log", Text("The old cache size"), Text("The same pool, printed as 290,864 tokens: that would be 8 "
-               "requests where 33 fit (vllm #40691)."),
-               {"model": "qwen3.5-27b", "tp": 1, "kv_dtype": "bf16", "align": 0, "mode": "none", "max_model_len": 32768,
-                "num_blocks": 1487,
-                "old_log": True}, breaks=("printed_tokens",)),
-        Preset("pi05", Text("π0.5, no state"), Text("A policy's prefix of 968 tokens: 18,432 B per token, nothing recurrent, "
-               "so blocks of 16 tokens and no padding."),
-               {"model": "pi0.5", "tp": 1, "kv_dtype": "bf16", "align": 0, "max_model_len": 968, "memory_gib": 4.0}),
+        Preset("qwen-528", Text("Why 528?"),
+               Text("Qwen3.5-4B: 528 tokens, 0.76 % padding, so prompts below 528 tokens never hit the "
+                    "prefix cache (vllm #40696)."),
+               {"model": "qwen3.5-4b", "tp": 1, "kv_dtype": "bf16", "align": 0, "max_model_len": 262144,
+                "memory_gib": 40.0}),
+        Preset("qwen-27b", Text("33.04×"),
+               Text("Qwen3.5-27B with 1,487 blocks: 45 blocks per request of 32,768 tokens, 33 requests, "
+                    "1,082,800 tokens (vllm #40691)."),
+               {"model": "qwen3.5-27b", "tp": 1, "kv_dtype": "bf16", "align": 0, "mode": "none",
+                "max_model_len": 32768, "num_blocks": 1487}),
+        Preset("old-log", Text("The old cache size"),
+               Text("The same pool, printed as 290,864 tokens: that would be 8 requests where 33 fit (vllm "
+                    "#40691)."),
+               {"model": "qwen3.5-27b", "tp": 1, "kv_dtype": "bf16", "align": 0, "mode": "none",
+                "max_model_len": 32768, "num_blocks": 1487, "old_log": True}, breaks=("printed_tokens",)),
+        Preset("pi05", Text("π0.5, no state"),
+               Text("A policy's prefix of 968 tokens: 18,432 B per token, nothing recurrent, so blocks of 16 "
+                    "tokens and no padding."),
+               {"model": "pi0.5", "tp": 1, "kv_dtype": "bf16", "align": 0, "max_model_len": 968,
+                "memory_gib": 4.0}),
     ),
-    prediction=Prediction(Text("K3 on 8 ranks with fp8 rows: one page must hold either MLA rows or one KDA state. How many "
-                               "tokens will a block stand for?"), tuple(Text("{count} tokens", count=number(count))
-                                                                          for count in BLOCKS)),
+    prediction=Prediction(Text("K3 on 8 ranks with fp8 rows: one page must hold either MLA rows or one KDA "
+                               "state. How many tokens will a block stand for?"),
+                          tuple(Text("{count} tokens", count=number(count)) for count in BLOCKS)),
     function=run,
     draw={"layout": view.draw_layout},
     code=(unified_block, make_layout, blocks_per_request),

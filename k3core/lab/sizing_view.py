@@ -1,4 +1,4 @@
-"""What the workbench `sizing` shows: one page and one block to scale, a request in the pool, sessions by length."""
+"""What the workbench `sizing` shows: a page and a block to scale, the pool, sessions by length."""
 
 from k3core.lab import charts
 from k3core.lab import drawing as d
@@ -19,7 +19,8 @@ from k3core.sizing import (
 CURVE_LENGTHS = tuple(2**power for power in range(6, 23))
 DRAWN_GROUPS = 8
 KINDS = {
-    "mla": Text("MLA"), "full": Text("attention"), "sliding": Text("sliding window"), "kda": Text("KDA"), "gdn": Text("GDN"),
+    "mla": Text("MLA"), "full": Text("attention"), "sliding": Text("sliding window"), "kda": Text("KDA"),
+         "gdn": Text("GDN"),
     "mamba2": Text("Mamba-2"), "compressed": Text("compressed"), "compressor-4": Text("compressor 4:1"),
     "compressor-128": Text("compressor 128:1"),
 }
@@ -43,27 +44,30 @@ def events(model: Model, layout: Layout, settings: Settings, answer: dict) -> di
     """The log of the scene: a state and a row in bytes, the groups, a request, the pool."""
     largest = max(model.recurrent, key=lambda cache: slot_bytes(cache, settings), default=None)
     state = recurrent_state_bytes(largest, settings.tp, settings.state_dtype) if largest else 0
-    column = conv_state_bytes(largest, settings.tp, settings.conv_dtype) // (largest.conv_kernel - 1) if largest else 0
+    window = conv_state_bytes(largest, settings.tp, settings.conv_dtype) if largest else 0
     held = held_blocks(layout, settings, settings.max_model_len)
     first = ["row", "measure", "align", "page"] if layout.block_size else ["page"]
     if not largest:
-        first = ["align"] if len(layout.group_bytes) < 2 else []  # pages of several sizes: there is no one page to draw
+        first = ["align"] if len(layout.group_bytes) < 2 else []  # pages of several sizes: none to draw
     return {
         "steps": [*first, "groups", "request", "pool"], "packed": bool(layout.group_bytes),
-        "row": layout.token_bytes, "row_kind": next((group.kind for group in layout.groups if not group.recurrent), ""),
-        "state_kind": largest.kind if largest else "", "state": state, "conv": layout.state_bytes - state, "column": column,
+        "row": layout.token_bytes,
+        "row_kind": next((group.kind for group in layout.groups if not group.recurrent), ""),
+        "state_kind": largest.kind if largest else "", "state": state, "conv": layout.state_bytes - state,
+        "column": window // (largest.conv_kernel - 1) if largest else 0,
         "step": unified_block(1, layout.token_bytes, settings, layout.chunk), "block": layout.block_size,
         "page": layout.page_bytes, "drafts": settings.drafts, "align": settings.align, "model": model.title,
         "groups": [_group(model, layout, settings, index) for index in range(len(layout.groups))],
         "size": layout.group_size, "empty": layout.padding_layers, "block_bytes": layout.block_bytes,
         "tokens": settings.max_model_len, "held": held, "blocks": answer["num_blocks"],
         "requests": answer["limit"]["requests_at_max_model_len"],
-        "growth": sum(1 / group.block_size for group in layout.groups if not group.recurrent and not group.window),
+        "growth": sum(1 / group.block_size for group in layout.groups
+                      if not group.recurrent and not group.window),
     }
 
 
 def _group(model: Model, layout: Layout, settings: Settings, index: int) -> dict:
-    """One group as it is drawn: `pages` cells, `used` bytes in each, of which the first `conv` are convolution."""
+    """One group as it is drawn: `pages` cells, `used` bytes in each, `conv` of them convolution."""
     group = layout.groups[index]
     out = {"kind": group.kind, "layers": len(group.layers), "recurrent": group.recurrent, "conv": 0,
            "blocks": blocks_per_request(group, settings.max_model_len, settings)}
@@ -74,7 +78,8 @@ def _group(model: Model, layout: Layout, settings: Settings, index: int) -> dict
     if group.recurrent:
         used = slot_bytes(cache, settings)
         out["conv"] = used - recurrent_state_bytes(cache, settings.tp, settings.state_dtype)
-    return out | {"pages": len(group.layers), "used": used, "page": layout.page_bytes, "slots": layout.group_size}
+    return out | {"pages": len(group.layers), "used": used, "page": layout.page_bytes,
+                  "slots": layout.group_size}
 
 
 def captions(log: dict, note: Text | None) -> list:
@@ -83,43 +88,53 @@ def captions(log: dict, note: Text | None) -> list:
     need = sum(held.values())
     blocks, requests, used = number(log["blocks"]), number(log["requests"]), number(log["requests"] * need)
     words = {
-        "row": Text("One token's row in one {kind} layer takes {row} B. One {state} state with its convolution window "
-                    "takes {bytes} B, however long the sequence is.", row=number(log["row"]), bytes=number(state),
+        "row": Text("One token's row in one {kind} layer takes {row} B. One {state} state with its "
+                    "convolution window takes {bytes} B, however long the sequence is.",
+                    row=number(log["row"]),
+                    bytes=number(state),
                     kind=kind_words(log["row_kind"]), state=kind_words(log["state_kind"])),
-        "measure": Text("Measured in rows, the state is {rows} of them: a page of rows must be at least that long to hold "
-                        "a state as well.", rows=number(state / log["row"], 5) if log["row"] else "0"),
+        "measure": Text("Measured in rows, the state is {rows} of them: a page of rows must be at least that "
+                        "long to hold a state as well.", rows=number(state / log["row"], 5) if log["row"]
+                        else "0"),
         "align": Text("Rounded up to a multiple of {step}, a block stands for {block} tokens.", block=rows,
                       step=number(log["step"] or 0)) if state else
-                 Text("Without a state to fit in, a block stands for {block} tokens, rows of {row} B.", block=rows,
+                 Text("Without a state to fit in, a block stands for {block} tokens, rows of {row} B.",
+                      block=rows,
                       row=number(log["row"])),
         "page": Text("The page is {page} B. A state leaves {padding} B of it empty, {percent} of the state.",
                      page=number(log["page"]), padding=number(log["page"] - state),
                      percent=percent((log["page"] - state) / state, 3) if state else "0 %"),
-        "groups": Text("{count} groups share the pool: one block number is a page in each of {size} tensors, {bytes} in all. "
-                       "{empty} slots have no layer.", count=len(log["groups"]), size=log["size"],
-                       bytes=binary_bytes(log["block_bytes"]), empty=number(log["empty"])) if not log["packed"] else
+        "groups": Text("{count} groups share the pool: one block number is a page in each of {size} tensors, "
+                       "{bytes} in all. {empty} slots have no layer.", count=len(log["groups"]),
+                       size=log["size"],
+                       bytes=binary_bytes(log["block_bytes"]), empty=number(log["empty"]))
+             if not log["packed"] else
                   Text("Groups: {count}. One block number is {bytes}, the pages of all layers of a group.",
                        count=len(log["groups"]), bytes=binary_bytes(log["block_bytes"])),
-        "request": Text("A request of {tokens} tokens holds {need} blocks: {rows} of rows and {states} of states.",
+        "request": Text("A request of {tokens} tokens holds {need} blocks: {rows} of rows and {states} of "
+                        "states.",
                         tokens=number(log["tokens"]), need=number(need), states=number(held["state"]),
                         rows=number(held["attention"] + held["window"])),
-        "pool": Text("Of {blocks} blocks, {requests} such requests take {used}. Drag the end of the first one to change "
-                     "its length.", blocks=blocks, requests=requests, used=used) if log["growth"] else
-                Text("Of {blocks} blocks, {requests} such requests take {used}.", blocks=blocks, requests=requests, used=used),
+        "pool": Text("Of {blocks} blocks, {requests} such requests take {used}. Drag the end of the first "
+                     "one to change its length.", blocks=blocks, requests=requests, used=used)
+             if log["growth"] else
+                Text("Of {blocks} blocks, {requests} such requests take {used}.", blocks=blocks,
+                     requests=requests, used=used),
     }
     said = [words[step] for step in log["steps"]]
     return said if note is None else [*said[:-1], Text("{caption} {note}", caption=said[-1], note=note)]
 
 
 def draw_layout(result: Result, scene: Scene, frame: int, lang: str, narrow: bool) -> Picture:
-    """Top: a state and a block of rows, one unit of length per byte. Middle: the groups of one block number. Bottom:
-    the pool, and the requests in it."""
+    """Top: a state and a block of rows, one unit of length per byte. Middle: the groups of one block
+    number. Bottom: the pool, and the requests in it."""
     log, width = scene.events, 340 if narrow else 720
     shown = log["steps"][:frame + 1]
     page, top = _page(log, shown, width, lang) if log["steps"][0] != "groups" else ([], -14)
     groups, top = _groups(log, "groups" in shown, top + 26, width, narrow, lang)
     pool, bottom = _pool(log, shown, top + 30, width, lang)
-    return Picture(d.svg(width, bottom, [*page, *groups, *pool], scene.captions[frame].render(lang)), _legend(log, shown))
+    return Picture(d.svg(width, bottom, [*page, *groups, *pool], scene.captions[frame].render(lang)),
+                   _legend(log, shown))
 
 
 def _page(log: dict, shown: list, width: float, lang: str) -> tuple:
@@ -139,7 +154,8 @@ def _page(log: dict, shown: list, width: float, lang: str) -> tuple:
     if log["block"] is None:
         return parts, top
     block, step = log["block"], log["step"]
-    rows = block if "align" in shown else (log["state"] + log["conv"]) / log["row"] if "measure" in shown else 1
+    measured = (log["state"] + log["conv"]) / log["row"] if "measure" in shown else 1
+    rows = block if "align" in shown else measured
     parts.append(d.rect(0, top, rows * log["row"] * scale, tall, "mla", "part:rows"))
     if "align" in shown:
         parts += _ticks(block, step, top, tall, width)
@@ -152,7 +168,8 @@ def _page(log: dict, shown: list, width: float, lang: str) -> tuple:
 
 
 def _rows_words(log: dict) -> Text:
-    return Text("one block of {kind} rows: {block} × {row} B", kind=kind_words(log["row_kind"]), block=number(log["block"]),
+    return Text("one block of {kind} rows: {block} × {row} B", kind=kind_words(log["row_kind"]),
+                block=number(log["block"]),
                 row=number(log["row"]))
 
 
@@ -170,7 +187,8 @@ def _ticks(block: int, step: int, top: float, tall: float, width: float) -> list
 
 
 def _groups(log: dict, shown: bool, top: float, width: float, narrow: bool, lang: str) -> tuple:
-    """One row per group, one cell per tensor: used bytes from the bottom, padding above, outlines where no layer is."""
+    """One row per group, one cell per tensor: used bytes from the bottom, padding above, outlines where no
+    layer is."""
     left, tall = (0, 30) if narrow else (164, 42)
     block = binary_bytes(log["block_bytes"])
     name = Text("one block number: {bytes}", bytes=block) if log["packed"] else \
@@ -178,32 +196,37 @@ def _groups(log: dict, shown: bool, top: float, width: float, narrow: bool, lang
     parts, drawn = [d.text(0, top, name.render(lang), "label strong")], _alike(log["groups"])
     top += 12
     for index, group, count in drawn[:DRAWN_GROUPS]:
-        title = Text("{layers} × {kind}", kind=kind_words(group["kind"]), layers=group["layers"]).render(lang)
+        kind = kind_words(group["kind"])
+        title = Text("{layers} × {kind}", kind=kind, layers=group["layers"]).render(lang)
         if count > 1:
             title = Text("{count} groups of {group}", count=count, group=title).render(lang)
-        share = Text("{share} used", share=percent(group["used"] * group["pages"] / (group["page"] * group["slots"]), 3))
+        share = Text("{share} used",
+                     share=percent(group["used"] * group["pages"] / (group["page"] * group["slots"]), 3))
         if narrow:
             parts.append(d.text(0, top + 14, f"{title}, {share.render(lang)}", "label"))
             top += 19
         else:
-            parts += [d.text(0, top + 17, title, "label"), d.text(0, top + 34, share.render(lang), "label small")]
+            parts += [d.text(0, top + 17, title, "label"),
+                      d.text(0, top + 34, share.render(lang), "label small")]
         cells = _cells(group, left, top, width - left, tall) if shown else [
             d.rect(left, top, width - left, tall, "ghost")]
         parts.append(d.group(cells, f"group:{index}", title))
         top += tall + 8
     rest = sum(count for _, _, count in drawn[DRAWN_GROUPS:])
     if rest > 0:
-        parts.append(d.text(0, top + 10, Text("and {count} more groups", count=rest).render(lang), "label small"))
+        parts.append(d.text(0, top + 10, Text("and {count} more groups", count=rest).render(lang),
+                            "label small"))
         top += 18
     return parts, top
 
 
 def _alike(groups: list) -> list:
-    """(index, group, how many) to draw: each group, or where there are too many, each run of groups that look alike."""
+    """(index, group, how many) to draw: each group, or where there are too many, each run of groups that
+    look alike."""
     if len(groups) <= DRAWN_GROUPS:
         return [(index, group, 1) for index, group in enumerate(groups)]
-    starts = [i for i, group in enumerate(groups)
-              if i == 0 or (group["kind"], group["layers"]) != (groups[i - 1]["kind"], groups[i - 1]["layers"])]
+    looks = [(group["kind"], group["layers"]) for group in groups]
+    starts = [i for i, look in enumerate(looks) if i == 0 or look != looks[i - 1]]
     return [(i, groups[i], end - i) for i, end in zip(starts, [*starts[1:], len(groups)])]
 
 
@@ -212,7 +235,9 @@ def _cells(group: dict, left: float, top: float, width: float, tall: float) -> l
     style = "state" if group["recurrent"] or group["kind"].startswith("compressor") else "mla"
     pitch = width / group["slots"]
     merged = pitch < 4
-    columns = [(left, pitch * group["pages"])] if merged else [(left + i * pitch, pitch - 2) for i in range(group["pages"])]
+    columns = [(left + i * pitch, pitch - 2) for i in range(group["pages"])]
+    if merged:
+        columns = [(left, pitch * group["pages"])]
     high, conv = tall * group["used"] / group["page"], tall * group["conv"] / group["page"]
     parts = []
     for x, wide in columns:
@@ -225,7 +250,8 @@ def _cells(group: dict, left: float, top: float, width: float, tall: float) -> l
     if empty and merged:
         parts.append(d.rect(left + pitch * group["pages"], top, pitch * empty, tall, "ghost"))
     elif empty:
-        parts += [d.rect(left + i * pitch, top, pitch - 2, tall, "ghost") for i in range(group["pages"], group["slots"])]
+        parts += [d.rect(left + i * pitch, top, pitch - 2, tall, "ghost")
+                  for i in range(group["pages"], group["slots"])]
     return parts
 
 
@@ -247,9 +273,11 @@ def _pool(log: dict, shown: list, top: float, width: float, lang: str) -> tuple:
                   d.rect(x + blue, top, one - blue - 1, tall, "mla", "part:rows")]
     if not log["requests"] and "request" in shown:
         words = Text("a request needs {need} blocks", need=number(need)).render(lang)
-        parts += [d.rect(0, top, width, tall, "rejected"), d.text(width / 2, top + 22, words, "label strong", "middle")]
+        parts += [d.rect(0, top, width, tall, "rejected"),
+                  d.text(width / 2, top + 22, words, "label strong", "middle")]
     if log["growth"] and "request" in shown:
-        parts.append(d.handle(min(one, width), top + tall / 2, "max_model_len", None, per_block * log["growth"], 1,
+        parts.append(d.handle(min(one, width), top + tall / 2, "max_model_len", None,
+                              per_block * log["growth"], 1,
                               Text("drag to set the length of a request").render(lang)))
     return parts, top + tall + 8
 
@@ -264,7 +292,8 @@ def _legend(log: dict, shown: list) -> list:
     if log["row"]:
         lines.append(("mla", Text("rows of {row} B, one per token", row=number(log["row"]))))
     if log["packed"] and len(log["groups"]) > 1:
-        lines += [("state", Text("partial sums of the compressors")), ("padding", Text("what a group leaves of a block"))]
+        lines += [("state", Text("partial sums of the compressors")),
+                  ("padding", Text("what a group leaves of a block"))]
     if "page" in shown:
         padding = log["page"] - log["state"] - log["conv"]
         lines += [("padding", Text("padding: {bytes}", bytes=binary_bytes(padding)))] if padding else []
@@ -277,11 +306,12 @@ def _legend(log: dict, shown: list) -> list:
 
 
 def curve_table(layout: Layout, settings: Settings, answer: dict) -> Table:
-    """Requests at once against their length: in blocks, in blocks with drafts replayed, and if bytes were all."""
+    """Requests at once against their length: in blocks, with drafts replayed, and if bytes were all."""
     rows, pool = [], answer["num_blocks"] * layout.block_bytes
     for tokens in CURVE_LENGTHS:
         bare = answer["bytes_per_token"] * tokens + answer["slot_bytes"] + answer["window_bytes_per_sequence"]
-        counts = {"bytes": pool // int(bare), "replay": answer["num_blocks"] // layout.blocks_per_request(tokens, settings, True),
+        counts = {"bytes": pool // int(bare),
+                  "replay": answer["num_blocks"] // layout.blocks_per_request(tokens, settings, True),
                   "blocks": answer["num_blocks"] // layout.blocks_per_request(tokens, settings)}
         if counts["replay"] == counts["blocks"]:
             del counts["replay"]
@@ -292,21 +322,30 @@ def curve_table(layout: Layout, settings: Settings, answer: dict) -> Table:
 
 def curve_figure(table: Table, own: int) -> Figure:
     """The blocks flatten the curve where requests are short."""
-    words = {"bytes": Text("if bytes were all"), "replay": Text("with drafts replayed"), "blocks": Text("in whole blocks")}
+    words = {"bytes": Text("if bytes were all"), "replay": Text("with drafts replayed"),
+             "blocks": Text("in whole blocks")}
     styles = {"bytes": ("snapshot", [2, 3]), "replay": ("record", [6, 4]), "blocks": ("ink", [1, 0])}
-    def label(design: str, index: int, **mark) -> list:
-        rows = [row for row in table.rows if row[1] == design][index:][:1]
-        layer = charts.label_layer("tokens", "requests", [(row[0], row[2], words[design], styles[design][0]) for row in rows])
-        return [layer | {"mark": layer["mark"] | {"align": "left", "dx": 0} | mark}] if rows else []
-
+    first, last, most = CURVE_LENGTHS[0], CURVE_LENGTHS[-1], max([2, *(row[2] for row in table.rows)])
+    places = (("bytes", 3, {}), ("replay", 8, {}), ("blocks", 1, {"dy": 18}))
+    labels = [layer for design, index, mark in places
+              for layer in _label(table, design, index, words[design], styles[design][0], mark)]
     # Fixed domains: where nothing fits there is no row to take them from.
-    scales = {name: {"type": "log", "base": 2, "domain": domain} for name, domain in {
-        "x": [CURVE_LENGTHS[0], CURVE_LENGTHS[-1]], "y": [1, max([2, *(row[2] for row in table.rows)])]}.items()}
-    x = charts.quantitative("tokens", Text("tokens of a request"), scale=scales["x"])
-    y = charts.quantitative("requests", None, axis={"title": None, "tickCount": 6}, scale=scales["y"])
+    x = charts.quantitative("tokens", Text("tokens of a request"), scale=_log_scale(first, last))
+    y = charts.quantitative("requests", None, axis={"title": None, "tickCount": 6}, scale=_log_scale(1, most))
     return Figure(
         "curve", "curve", Text("Requests at once, by length"),
-        Text("Below one block, a shorter request costs the same: it holds a block of every group whatever its length."),
+        Text("Below one block, a shorter request costs the same: it holds a block of every group whatever "
+             "its length."),
         {"layer": [charts.line_layer(x, y, charts.series("design", styles), ["tokens", "design", "requests"]),
-                   *label("bytes", 3), *label("replay", 8), *label("blocks", 1, dy=18),
-                   *([charts.rule_layer(own)] if CURVE_LENGTHS[0] <= own <= CURVE_LENGTHS[-1] else [])]})
+                   *labels, *([charts.rule_layer(own)] if first <= own <= last else [])]})
+
+
+def _log_scale(first: int, last: int) -> dict:
+    return {"type": "log", "base": 2, "domain": [first, last]}
+
+
+def _label(table: Table, design: str, index: int, words: Text, meaning: str, mark: dict) -> list:
+    """The name of a line at one of its points; [] where the line is not that long."""
+    rows = [row for row in table.rows if row[1] == design][index:][:1]
+    layers = [charts.label_layer("tokens", "requests", [(row[0], row[2], words, meaning)]) for row in rows]
+    return [layer | {"mark": layer["mark"] | {"align": "left", "dx": 0} | mark} for layer in layers]

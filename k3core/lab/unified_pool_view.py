@@ -1,4 +1,4 @@
-"""What the tab `unified-pool` shows: a pool that fills, a state that moves between ranks, memory against context."""
+"""What the tab `unified-pool` shows: a pool that fills, a state that moves, memory against context."""
 
 from k3core.lab import charts
 from k3core.lab import drawing as d
@@ -11,14 +11,15 @@ from k3core.sizing import Layout
 
 LARGEST_CELL = 46
 TITLES = {name: load(name).title for name in
-          ("kimi-k3", "kimi-linear-48b", "deepseek-v3", "deepseek-v4-pro", "deepseek-v4-flash", "llama-3.3-70b")}
+          ("kimi-k3", "kimi-linear-48b", "deepseek-v3", "deepseek-v4-pro", "deepseek-v4-flash",
+           "llama-3.3-70b")}
 REGIONS = {"state": Text("State"), "conv": Text("Convolution window")}
 
 
 def pool_events(layout: Layout, sizes: dict, context: int) -> dict:
     """The log of the first scene: what a block is, and the lengths at which the pool is shown."""
     crossover = sizes["token_equivalent"]
-    lengths = {1, context, *(crossover,) * (crossover < context)} | {2**n for n in range(10, 20) if 2**n < context}
+    lengths = {1, context} | {n for n in (crossover, *(2**power for power in range(10, 20))) if n < context}
     scale = 1024  # the drawing holds a power of two of tokens, and the state
     while scale < max(context, 1.5 * crossover):
         scale *= 2
@@ -37,30 +38,37 @@ def pool_captions(log: dict) -> list:
     for tokens in log["lengths"]:
         rows, words = tokens * log["row"], number(tokens)
         if tokens == log["crossover"]:
-            said.append(Text("{tokens} tokens: the rows now weigh as much as the state, {state}. From here on it is the rows "
-                             "that fill the pool.", tokens=words, state=state))
+            said.append(Text("{tokens} tokens: the rows now weigh as much as the state, {state}. From here "
+                             "on it is the rows that fill the pool.", tokens=words, state=state))
         elif tokens == 1:
-            said.append(Text("One token. The state takes its {count} blocks at once, {state}, and will never take another; the "
-                             "rows of this token are {row} B.", count=log["states"], state=state, row=number(log["row"])))
+            said.append(Text("One token. The state takes its {count} blocks at once, {state}, and will never "
+                             "take another; the rows of this token are {row} B.", count=log["states"],
+                             state=state,
+                             row=number(log["row"])))
         elif tokens < log["crossover"]:
-            said.append(Text("{tokens} tokens: {rows} of rows, {share} of the state's {state}.", tokens=words, state=state,
+            said.append(Text("{tokens} tokens: {rows} of rows, {share} of the state's {state}.", tokens=words,
+                             state=state,
                              rows=binary_bytes(rows), share=percent(rows / log["state"], 3)))
         else:
-            said.append(Text("{tokens} tokens: {rows} of rows, {times} times the state, which is still {state}.", tokens=words,
+            said.append(Text("{tokens} tokens: {rows} of rows, {times} times the state, which is still "
+                             "{state}.", tokens=words,
                              rows=binary_bytes(rows), times=number(rows / log["state"], 3), state=state))
     return said
 
 
 def draw_pool(result: Result, scene: Scene, frame: int, lang: str, narrow: bool) -> Picture:
-    """Top: state and rows as bars in one scale, with the grip of the context. Below: the pool, one cell per block."""
+    """Top: state and rows as bars in one scale, with the grip of the context. Below: the pool, a cell per
+    block."""
     log, width = scene.events, 340 if narrow else 720
     tokens = log["lengths"][frame]
     bars, top = _bars(log, tokens, width, narrow, lang)
     cells, bottom = _blocks(log, tokens, top + 28, width, 230 if narrow else 250, lang)
     held, blocks = -(-tokens // log["block"]), _pool_size(log)
     legend = [
-        ("state", Text("KDA state and window: {bytes} in {count} blocks", bytes=binary_bytes(log["state"]), count=log["states"])),
-        ("mla", Text("MLA rows: {bytes} in {count} blocks", bytes=binary_bytes(tokens * log["row"]), count=number(held))),
+        ("state", Text("KDA state and window: {bytes} in {count} blocks", bytes=binary_bytes(log["state"]),
+                       count=log["states"])),
+        ("mla", Text("MLA rows: {bytes} in {count} blocks", bytes=binary_bytes(tokens * log["row"]),
+                     count=number(held))),
         ("padding", Text("padding of the state's blocks: {bytes}",
                          bytes=binary_bytes(log["states"] * log["block_bytes"] - log["state"]))),
         ("free", Text("free blocks: {count}", count=number(blocks - log["states"] - held))),
@@ -77,7 +85,8 @@ def _bars(log: dict, tokens: int, width: float, narrow: bool, lang: str) -> tupl
     per_token, tall = width / log["scale"], 26
     state = per_token * log["state"] / log["row"]
     name = Text("the state, {bytes}", bytes=binary_bytes(log["state"])).render(lang)
-    rows = Text("the rows of {tokens} tokens, {bytes}", tokens=number(tokens), bytes=binary_bytes(tokens * log["row"])).render(lang)
+    rows = Text("the rows of {tokens} tokens, {bytes}", tokens=number(tokens),
+                bytes=binary_bytes(tokens * log["row"])).render(lang)
     parts = [
         d.text(0, 12, name, "label strong state-ink"), d.rect(0, 18, state, tall, "state", "pool:state"),
         d.text(0, 62, rows, "label strong"), d.rect(0, 68, log["context"] * per_token, tall, "ghost"),
@@ -90,16 +99,16 @@ def _bars(log: dict, tokens: int, width: float, narrow: bool, lang: str) -> tupl
         x = at * per_token
         if abs(x - state - 30) < 70 and quarter < 4:
             continue  # the crossover is written here
-        words = d.text(x, 110, number(at), "label small", "end" if quarter == 4 else "middle", data_click="context",
-                       data_value=at) if at <= 1048576 else ""
-        parts += [d.line(x, 94, x, 98, "arrow"), words]
+        parts.append(d.line(x, 94, x, 98, "arrow"))
+        parts.append(d.text(x, 110, number(at), "label small", "end" if quarter == 4 else "middle",
+                            data_click="context", data_value=at))
     grip = d.handle(log["context"] * per_token, 68 + tall / 2, "context", None, per_token, 1,
                     Text("drag to set the context").render(lang))
     return [*parts, grip], 112
 
 
 def _blocks(log: dict, tokens: int, top: float, width: float, height: float, lang: str) -> tuple:
-    """One cell per block: the state's first, then rows in the order of the tokens, the last one partly full."""
+    """One cell per block: the state's first, then rows in the order of the tokens, the last partly full."""
     count, states = _pool_size(log), log["states"]
     columns = max(1, round((count * width / height) ** 0.5), -(-width // LARGEST_CELL))
     pitch = width / columns
@@ -116,7 +125,8 @@ def _blocks(log: dict, tokens: int, top: float, width: float, height: float, lan
     for index in range(states):
         x, y = place(index)
         high = side * log["filled"][index]
-        parts += [d.rect(x, y, side, side - high, "padding"), d.rect(x, y + side - high, side, high, "state", "pool:state")]
+        parts += [d.rect(x, y, side, side - high, "padding"),
+                  d.rect(x, y + side - high, side, high, "state", "pool:state")]
     full, rest = divmod(tokens, log["block"])
     parts.append(_squares([place(i) for i in range(states, states + full)], side, "mla", "pool:rows"))
     parts.append(_squares([place(i) for i in range(states + full, count)], side, "free", None))
@@ -130,7 +140,8 @@ def _blocks(log: dict, tokens: int, top: float, width: float, height: float, lan
 def _squares(places: list, side: float, style: str, mark: str | None) -> str:
     """Many squares as one path."""
     edge = d.number(side)
-    return d.path("".join(f"M{d.number(x)} {d.number(y)}h{edge}v{edge}h-{edge}z" for x, y in places), style, mark)
+    return d.path("".join(f"M{d.number(x)} {d.number(y)}h{edge}v{edge}h-{edge}z" for x, y in places), style,
+                  mark)
 
 
 def move_events(page: StatePage, from_tp: int, to_tp: int) -> dict:
@@ -141,22 +152,26 @@ def move_events(page: StatePage, from_tp: int, to_tp: int) -> dict:
         border = part.heads * part.state_bytes_per_head
         region = "state" if move.target_offset < border else "conv"
         per_head = page.state_bytes_per_head if region == "state" else page.conv_bytes_per_head
-        first = move.target_rank * part.heads + (move.target_offset - (border if region == "conv" else 0)) // per_head
-        moves.append({"region": region, "first": first, "heads": move.nbytes // per_head, "from": move.source_rank,
-                      "from_offset": move.source_offset, "to": move.target_rank, "to_offset": move.target_offset,
-                      "bytes": move.nbytes})
+        within = move.target_offset - (border if region == "conv" else 0)
+        moves.append({"region": region, "first": move.target_rank * part.heads + within // per_head,
+                      "heads": move.nbytes // per_head, "bytes": move.nbytes,
+                      "from": move.source_rank, "from_offset": move.source_offset,
+                      "to": move.target_rank, "to_offset": move.target_offset})
     return {"heads": page.heads, "from_tp": from_tp, "to_tp": to_tp, "moves": moves, "page": page.nbytes}
 
 
 def move_captions(log: dict) -> list:
     """One sentence per move."""
-    first = Text("Written at TP{a}: {heads} heads of one layer, {bytes} in all. To be read at TP{b}: {count} byte ranges move, "
-                 "and no element is touched.", a=log["from_tp"], b=log["to_tp"], heads=log["heads"],
+    first = Text("Written at TP{a}: {heads} heads of one layer, {bytes} in all. To be read at TP{b}: {count} "
+                 "byte ranges move, and no element is touched.", a=log["from_tp"], b=log["to_tp"],
+                 heads=log["heads"],
                  bytes=binary_bytes(log["page"]), count=len(log["moves"]))
     return [first, *(
-        Text("{region}, heads {first} to {last}: {bytes} B from rank {a}, byte {from_offset}, to rank {b}, byte {to_offset}.",
+        Text("{region}, heads {first} to {last}: {bytes} B from rank {a}, byte {from_offset}, to rank {b}, "
+             "byte {to_offset}.",
              region=REGIONS[move["region"]], first=move["first"], last=move["first"] + move["heads"] - 1,
-             bytes=number(move["bytes"]), a=move["from"], b=move["to"], from_offset=number(move["from_offset"]),
+             bytes=number(move["bytes"]), a=move["from"], b=move["to"],
+             from_offset=number(move["from_offset"]),
              to_offset=number(move["to_offset"])) for move in log["moves"])]
 
 
@@ -170,16 +185,17 @@ def draw_relayout(result: Result, scene: Scene, frame: int, lang: str, narrow: b
     tops = {"from": {"state": 20, "conv": 20 + state + 2}, "to": {"state": after, "conv": after + state + 2}}
     heights = {"state": state, "conv": conv}
     for side, ranks in (("from", log["from_tp"]), ("to", log["to_tp"])):
-        for region in heights:
+        for region, tall in heights.items():
             style = region if side == "from" else "ghost"
             for rank in range(ranks):
                 x, wide = _heads(log, ranks, rank * log["heads"] // ranks, log["heads"] // ranks, width)
-                parts.append(d.rect(x, tops[side][region], wide, heights[region], style, f"rank:{side}:{rank}"))
+                parts.append(d.rect(x, tops[side][region], wide, tall, style, f"rank:{side}:{rank}"))
     for index, move in enumerate(log["moves"][:frame], start=1):
         x, wide = _heads(log, log["to_tp"], move["first"], move["heads"], width)
         source, source_wide = _heads(log, log["from_tp"], move["first"], move["heads"], width)
         region = move["region"]
-        parts.append(d.rect(x, tops["to"][region], wide, heights[region], region, f"move:{index}", f"{move['bytes']} B"))
+        parts.append(d.rect(x, tops["to"][region], wide, heights[region], region, f"move:{index}",
+                            f"{move['bytes']} B"))
         start = tops["from"][region] + heights[region]
         style = "arrow" if index == frame else "rule"
         parts.append(d.line(source + source_wide / 2, start, x + wide / 2, tops["to"][region], style))
@@ -201,10 +217,13 @@ def _heads(log: dict, ranks: int, first: int, count: int, width: float) -> tuple
 
 def moves_table(log: dict) -> Table:
     """Every byte range of the move."""
-    rows = [(f"move:{index}", REGIONS[move["region"]], move["from"], move["from_offset"], move["to"], move["to_offset"],
+    rows = [(f"move:{index}", REGIONS[move["region"]], move["from"], move["from_offset"], move["to"],
+             move["to_offset"],
              move["bytes"]) for index, move in enumerate(log["moves"], start=1)]
-    return Table((Column("id", Text("id")), Column("region", Text("part of the page")), Column("from", Text("from rank")),
-                  Column("from_offset", Text("at byte")), Column("to", Text("to rank")), Column("to_offset", Text("at byte")),
+    return Table((Column("id", Text("id")), Column("region", Text("part of the page")),
+                  Column("from", Text("from rank")),
+                  Column("from_offset", Text("at byte")), Column("to", Text("to rank")),
+                  Column("to_offset", Text("at byte")),
                   Column("bytes", Text("bytes"))), rows, Text("The move as byte ranges, one layer"))
 
 
@@ -216,13 +235,17 @@ def models_table(curve: Table, context: int) -> Table:
         first.setdefault(name, size)
     own = at["kimi-k3"]
     rows = [(f"model:{name}", TITLES[name], first[name], size, size / own) for name, size in at.items()]
-    return Table((Column("id", Text("id")), Column("model", Text("model")), Column("first", Text("at the shortest length"), unit="B"),
-                  Column("bytes", Text("at this context"), unit="B"), Column("times", Text("against Kimi K3"), "float", "×", scale=1.0)),
+    return Table((Column("id", Text("id")), Column("model", Text("model")),
+                  Column("first", Text("at the shortest length"), unit="B"),
+                  Column("bytes", Text("at this context"), unit="B"),
+                  Column("times", Text("against Kimi K3"), "float", "×", scale=1.0)),
                  rows, Text("Per rank, one request of {tokens} tokens", tokens=number(context)))
 
 
-_STYLES = {"kimi-k3": ("state", [1, 0]), "kimi-linear-48b": ("ordinary", [6, 3]), "deepseek-v3": ("mla", [1, 0]),
-           "deepseek-v4-pro": ("vip", [6, 3]), "deepseek-v4-flash": ("vip", [2, 3]), "llama-3.3-70b": ("muted", [1, 0])}
+_STYLES = {"kimi-k3": ("state", [1, 0]), "kimi-linear-48b": ("ordinary", [6, 3]),
+           "deepseek-v3": ("mla", [1, 0]),
+           "deepseek-v4-pro": ("vip", [6, 3]), "deepseek-v4-flash": ("vip", [2, 3]),
+           "llama-3.3-70b": ("muted", [1, 0])}
 
 
 def curve_figure(table: Table, context: int) -> Figure:
@@ -232,16 +255,18 @@ def curve_figure(table: Table, context: int) -> Figure:
         layer = charts.label_layer("tokens", "bytes", [(tokens, size, TITLES[name], _STYLES[name][0])])
         words = layer | {"mark": layer["mark"] | mark}
         # Lines lie close together: a rim in the colour of the paper keeps the names readable.
-        return {"layer": [words | {"mark": words["mark"] | {"stroke": "var(--paper)", "strokeWidth": 4}}, words]}
+        return {"layer": [words | {"mark": words["mark"] | {"stroke": "var(--paper)", "strokeWidth": 4}},
+                          words]}
 
     at_the_end = [label(name, -1) for name in ("llama-3.3-70b", "deepseek-v3", "kimi-k3", "deepseek-v4-pro")]
     x = charts.quantitative("tokens", Text("tokens of the context"), log=True)
     y = charts.quantitative("bytes", None, log=True, axis=charts.BYTES_AXIS)
     return Figure(
         "curve", "curve", Text("Memory of a request against its context"),
-        Text("A hybrid starts high and stays flat until its rows outweigh its state; attention alone starts at nothing and "
-             "grows from the first token."),
+        Text("A hybrid starts high and stays flat until its rows outweigh its state; attention alone starts "
+             "at nothing and grows from the first token."),
         {"layer": [charts.line_layer(x, y, charts.series("model", _STYLES), ["model", "tokens", "bytes"]),
-                   *at_the_end, label("deepseek-v4-flash", -1, dy=20), label("kimi-linear-48b", 0, align="left", dx=4),
+                   *at_the_end, label("deepseek-v4-flash", -1, dy=20),
+                   label("kimi-linear-48b", 0, align="left", dx=4),
                    charts.rule_layer(context)],
          "height": 360})
