@@ -94,7 +94,8 @@ def pages(browser, roots):
 
     def at_defaults(way: str) -> Visit:
         if way not in opened:
-            opened[way] = Visit(browser, {"permissions": ["clipboard-read", "clipboard-write"]} if way == "http" else {})
+            clipboard = {"permissions": ["clipboard-read", "clipboard-write"]} if way == "http" else {}
+            opened[way] = Visit(browser, clipboard)
             opened[way].page.goto(f"{roots[way]}/tabs/{SLUG}.html")
             opened[way].skip_prediction()
         page = opened[way].page

@@ -41,7 +41,8 @@ def caption(frame: int, params: dict | None = None, lang: str = "en") -> str:
 @pytest.mark.parametrize("way", ["http", "file"])
 def test_it_goes_live_and_asks_no_other_origin(pages, roots, way):
     visit = pages(way)
-    assert "Python 3.14" in visit.text("#status .words") and visit.page.locator("html").get_attribute("data-python") == "idle"
+    assert "Python 3.14" in visit.text("#status .words")
+    assert visit.page.locator("html").get_attribute("data-python") == "idle"
     assert visit.shown() == expected(SLUG)
     assert visit.page.locator(".chart .vega svg").count() == 2 and visit.page.locator(".chart .static").count() == 0
     assert [url for url in visit.requests if not url.startswith((roots[way], "blob:", "data:"))] == []
@@ -65,7 +66,8 @@ def test_it_reads_complete_before_python_is_there(visit, http_root, lang):
     assert tab.shown() == expected(SLUG, lang=lang)
     assert EXPERIMENT.question.render(lang) in tab.text(".question")
     poster = EXPERIMENT.run().scenes[0].poster
-    assert drawn(tab) == native_picture(poster, lang=lang) and tab.text(f"{SCENE} .caption") == caption(poster, lang=lang)
+    assert drawn(tab) == native_picture(poster, lang=lang)
+    assert tab.text(f"{SCENE} .caption") == caption(poster, lang=lang)
     assert tab.page.locator(f"{SCENE} .captions li").count() == 9
     assert tab.page.locator(".chart .static.wide svg").count() == 2
     assert tab.page.locator("html").get_attribute("data-python") == "loading" and "0.0" in tab.text("#status .words")
@@ -93,8 +95,8 @@ def test_without_javascript_everything_can_be_read(visit, http_root):
         assert tab.shown() == shown
         for node in tab.page.locator("[data-metric] .value, [data-check] .detail, [data-digest], [data-table]").all():
             assert node.is_visible()
-        assert tab.page.locator(".question").first.is_visible() and tab.page.locator(".picture.wide svg").first.is_visible()
-        assert tab.page.locator("table").first.is_visible() and tab.page.locator(".chart svg").first.is_visible()
+        for selector in (".question", ".picture.wide svg", "table", ".chart svg"):
+            assert tab.page.locator(selector).first.is_visible(), selector
         assert tab.page.locator("#prediction .ask").is_hidden() and tab.page.locator("#prediction .truth").is_visible()
         assert tab.page.locator(".stage").evaluate("(node) => getComputedStyle(node.children[1]).filter") == "none"
         assert tab.page.locator("noscript p").is_visible() and tab.page.locator("#status").is_hidden()
@@ -199,7 +201,8 @@ def test_pointing_lights_the_same_thing_everywhere(live):
 
 def test_a_scene_is_stepped_with_keys(live):
     live.page.focus(f"{SCENE} .picture")
-    for key, frame in (("Home", 0), ("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("End", 8), ("ArrowRight", 8)):
+    steps = (("Home", 0), ("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("End", 8), ("ArrowRight", 8))
+    for key, frame in steps:
         live.page.keyboard.press(key)
         live.settle()
         assert live.text(f"{SCENE} .counter") == f"{frame} / 8" and live.text(f"{SCENE} .caption") == caption(frame)
@@ -302,7 +305,8 @@ def test_a_bare_address_asks_first(visit, http_root):
     assert tab.page.locator("#prediction [data-guess]").count() == len(EXPERIMENT.prediction.options)
     tab.page.click("[data-skip]")
     assert ask.is_hidden() and tab.page.locator("html.asking").count() == 0
-    assert "It is 42.6 times" in tab.text("#prediction .answer") and "You guessed" not in tab.text("#prediction .answer")
+    answer = tab.text("#prediction .answer")
+    assert "It is 42.6 times" in answer and "You guessed" not in answer
     assert tab.state == {}
 
 
@@ -321,7 +325,8 @@ def test_a_guess_stays_beside_the_result_and_in_the_link(visit, http_root, live)
     assert "You guessed: about 40 times. Right." in live.text("#prediction .answer")
     live.page.fill("#p-dk", "100")
     live.settle()
-    assert "You guessed: about 40 times." in live.text("#prediction .answer") and live.state == {"guess": "2", "dk": "100"}
+    assert "You guessed: about 40 times." in live.text("#prediction .answer")
+    assert live.state == {"guess": "2", "dk": "100"}
 
 
 @pytest.mark.parametrize("fragment", ["dk=64", "frame.window=2", "preset=no-gate", "embed=1", "dk=nonsense"])
@@ -360,8 +365,12 @@ def test_dark_is_dark_and_light_is_light(visit, http_root):
     seen = {}
     for scheme in ("light", "dark"):
         tab.page.emulate_media(color_scheme=scheme)
-        seen[scheme] = tab.page.evaluate("""() => [document.body, document.querySelector(".picture .state")].map((node, index) =>
-          getComputedStyle(node)[index ? "fill" : "backgroundColor"].match(/[\\d.]+/g).slice(0, 3).reduce((a, b) => a + +b, 0))""")
+        seen[scheme] = tab.page.evaluate("""() => {
+          const brightness = (colour) =>
+            colour.match(/[\\d.]+/g).slice(0, 3).reduce((sum, part) => sum + Number(part), 0);
+          const style = (selector) => getComputedStyle(document.querySelector(selector));
+          return [brightness(style("body").backgroundColor), brightness(style(".picture .state").fill)];
+        }""")
     assert seen["light"][0] > 700 and seen["dark"][0] < 120 and seen["light"][1] != seen["dark"][1]
 
 

@@ -13,7 +13,8 @@ SHOWN = """() => {
     Object.fromEntries([...document.querySelectorAll(selector)].map((node) => [node.dataset[name], value(node)]));
   return {
     metrics: entries("[data-metric]", "metric", (node) => text(node.querySelector(".value"))),
-    checks: entries("[data-check]", "check", (node) => [node.classList.contains("pass"), text(node.querySelector(".detail"))]),
+    checks: entries("[data-check]", "check", (node) =>
+      [node.classList.contains("pass"), text(node.querySelector(".detail"))]),
     tables: entries("[data-table]", "table", (node) =>
       [...node.querySelectorAll("tbody tr")].map((row) => [...row.children].map(text))),
     digest: text(document.querySelector("[data-digest]")),

@@ -44,7 +44,8 @@ def _numbers(param: Param, whole: bool):
 # Raw values that no number, choice, switch or list takes, as JSON, a link or a caller may bring them.
 NONSENSE = [
     None, "", " ", "nan", "NaN", "inf", "-inf", "1e999", "-1e999", "0x10", "1_000", "1,5e", "--1", "+", ".", "e5",
-    "\u0661\u0662", "\uff11\uff12", "\u00b2", "1 2", "1\n2", "<img src=x onerror=alert(1)>", "'; drop table", "9" * 5000,
+    "\u0661\u0662", "\uff11\uff12", "\u00b2", "1 2", "1\n2", "<img src=x onerror=alert(1)>", "'; drop",
+    "9" * 5000,
     "x" * 100_000, "\x00", "\ud800", "{", "null", [], {}, [[]], ["<b>"], [None], {"a": 1}, (), b"1", object(),
     float("nan"), float("inf"), -float("inf"), 10**400, -(10**400), 10**5000, 1j,
 ]

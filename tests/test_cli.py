@@ -101,7 +101,8 @@ def test_version_and_help(capsys):
 
 WRONG = [
     ([], "COMMAND"), (["nope"], "nope"), (["--nope"], "COMMAND"), (["tabs", "extra"], "extra"),
-    (["tabs", "--lang", "fr"], "fr"), (["tabs", "--lang"], "--lang"), (["run"], "SLUG"), (["run", ""], "there is no tab ''"),
+    (["tabs", "--lang", "fr"], "fr"), (["tabs", "--lang"], "--lang"), (["run"], "SLUG"),
+    (["run", ""], "there is no tab ''"),
     (["run", "nope"], "there is no tab 'nope'; there are "), (["run", "byte-cost", "extra"], "extra"),
     (["run", "Byte-Cost"], "there is no tab"), (["run", "byte-cost", "--preset", "nope"], "there is no preset 'nope'"),
     (["run", "byte-cost", "--preset"], "--preset"), (["run", "byte-cost", "--set"], "--set"),
@@ -111,9 +112,12 @@ WRONG = [
     (["run", "byte-cost", "--set", "dk="], "dk is ''; it takes a whole number from 1 to 256"),
     (["run", "byte-cost", "--set", "dk=0"], "dk is 0; it takes a whole number from 1 to 256"),
     (["run", "byte-cost", "--set", "dk=257"], "dk is 257"), (["run", "byte-cost", "--set", "dk=1.5"], "dk is '1.5'"),
-    (["run", "byte-cost", "--set", "dk=nan"], "dk is 'nan'"), (["run", "byte-cost", "--set", "dk=1e999"], "dk is '1e999'"),
-    (["run", "byte-cost", "--set", "dk=" + "9" * 5000], "dk is '999"), (["run", "byte-cost", "--set", "dk=\u0665"], "dk is"),
-    (["run", "byte-cost", "--set", "dk=5\n6"], "dk is '5\\n6'"), (["run", "byte-cost", "--set", "dk=\udcff"], "dk is '\\udcff'"),
+    (["run", "byte-cost", "--set", "dk=nan"], "dk is 'nan'"),
+    (["run", "byte-cost", "--set", "dk=1e999"], "dk is '1e999'"),
+    (["run", "byte-cost", "--set", "dk=" + "9" * 5000], "dk is '999"),
+    (["run", "byte-cost", "--set", "dk=\u0665"], "dk is"),
+    (["run", "byte-cost", "--set", "dk=5\n6"], "dk is '5\\n6'"),
+    (["run", "byte-cost", "--set", "dk=\udcff"], "dk is '\\udcff'"),
     (["run", "byte-cost", "--set", "dk=<img src=x onerror=alert(1)>"], "dk is '<img src=x onerror=alert(1)>'"),
     (["run", "byte-cost", "--set", "layout=fp16"], "one of fp32, mixed, bf16, recover, sglang"),
     (["run", "byte-cost", "--set", "conv=maybe"], "conv is 'maybe'; it takes true or false"),
@@ -144,7 +148,8 @@ def test_api_and_command_line_say_the_same(run):
 def test_it_runs_as_a_module_and_writes_utf_8():
     done = python("run", "byte-cost", "--lang", "zh", "--json")
     assert (done.returncode, done.stderr) == (0, b"")
-    assert json.loads(done.stdout.decode("utf-8")) == json.loads(json.dumps(experiment("byte-cost").run().to_json("zh")))
+    result = experiment("byte-cost").run().to_json("zh")
+    assert json.loads(done.stdout.decode("utf-8")) == json.loads(json.dumps(result))
 
 
 def test_a_process_that_is_refused_says_so_in_one_line():

@@ -44,7 +44,8 @@ def test_decimal_bytes(count, text):
 
 
 @pytest.mark.parametrize("value, unit, text", [
-    (None, "B", "–"), ("a word", "B", "a word"), (2048, "B", "2 KiB"), (2000, "kB", "2 kB"), (0.1813, "share", "18.13 %"),
+    (None, "B", "–"), ("a word", "B", "a word"), (2048, "B", "2 KiB"), (2000, "kB", "2 kB"),
+    (0.1813, "share", "18.13 %"),
     (1, "share", "100 %"), (3, "", "3"), (2.5, "ms", "2.5 ms"), (True, "", "yes"),
 ])
 def test_quantities(value, unit, text):

@@ -1,4 +1,4 @@
-"""Chinese is complete: every English template in the code, the pages and the page scripts has its entry, and only those."""
+"""Chinese is complete: every English template in code, pages and page scripts has its entry, and only those."""
 
 import ast
 import re
@@ -79,7 +79,10 @@ def test_templates_are_literals_with_exactly_the_fields_they_are_given(path):
         if path.name == "text.py":
             continue
         assert len(arguments) == 1 and isinstance(getattr(arguments[0], "value", None), str), f"{where}: not a literal"
-        assert fields(arguments[0].value) == keywords, where
+        if None in keywords:  # **fields: what is missing there fails when the words are rendered
+            assert keywords - {None} <= fields(arguments[0].value), where
+        else:
+            assert fields(arguments[0].value) == keywords, where
 
 
 def used_templates() -> set:
@@ -115,7 +118,8 @@ def test_texts_nest_and_braces_in_arguments_are_plain():
 
 
 def test_every_word_of_the_frame_has_an_entry_and_no_entry_is_unused():
-    spoken = spoken_in_templates() | set(FAMILY_TITLES.values()) | set(spoken_in_scripts()) | set(words._SAID_INDIRECTLY)
+    spoken = spoken_in_templates() | set(FAMILY_TITLES.values()) | set(spoken_in_scripts())
+    spoken |= set(words._SAID_INDIRECTLY)
     assert spoken - set(words.ZH) == set()
     assert set(words.ZH) - spoken == set()
 
@@ -148,9 +152,10 @@ def test_punctuation_between_chinese_words_is_full_width(entries):
 
 @pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "sitegen" / "content" / "en").glob("*.md")))
 def test_prose_has_the_same_parts_in_both_languages(name):
-    english, chinese_ = ((ROOT / "sitegen" / "content" / lang / name).read_text(encoding="utf-8") for lang in ("en", "zh"))
+    prose = [(ROOT / "sitegen" / "content" / lang / name).read_text(encoding="utf-8") for lang in ("en", "zh")]
+    english, chinese_ = prose
     assert re.search(CHINESE, chinese_)
     for part in (r"^#+ ", r"^\|", r"^- ", r"\$\$"):
         assert len(re.findall(part, english, re.M)) == len(re.findall(part, chinese_, re.M)), part
-    sources = [set(re.findall(r"\b(?:vllm|sglang|ATOM|arXiv)[^\s,;:)*]* ?#?\d+(?:\.\d+)?", text)) for text in (english, chinese_)]
-    assert sources[0] == sources[1]
+    source = r"\b(?:vllm|sglang|ATOM|arXiv)[^\s,;:)*]* ?#?\d+(?:\.\d+)?"
+    assert set(re.findall(source, english)) == set(re.findall(source, chinese_))

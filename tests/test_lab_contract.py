@@ -139,7 +139,8 @@ def test_results_are_complete_json_in_both_languages(chosen):
             keys = [item["key"] for item in (*data["metrics"], *data["checks"])]
             assert len(set(keys)) == len(keys) and all(key.isidentifier() for key in keys)
             for metric in data["metrics"]:
-                assert metric["label"] and metric["text"] and metric["badge"] in BADGES and metric["kind"] in VALUE_KINDS
+                assert metric["label"] and metric["text"]
+                assert metric["badge"] in BADGES and metric["kind"] in VALUE_KINDS
             assert all(check["label"] and check["text"] for check in data["checks"])
             assert 0 <= data["prediction"]["answer"] < len(chosen.prediction.options) and data["prediction"]["text"]
             assert all(abs(value) <= 2**53 for value in numbers_in(data) if isinstance(value, int))
@@ -213,16 +214,17 @@ def test_the_digest_depends_on_values_only(chosen):
         checks=[dataclasses.replace(check, label=Text("seed"), measured=None) for check in result.checks],
         scenes=[], figures=[], answer_text=None)
     assert renamed.digest() == result.digest()
-    first = result.checks[0]
-    assert dataclasses.replace(
-        result, checks=[dataclasses.replace(first, passed=not first.passed), *result.checks[1:]]).digest() != result.digest()
+    first = dataclasses.replace(result.checks[0], passed=not result.checks[0].passed)
+    assert dataclasses.replace(result, checks=[first, *result.checks[1:]]).digest() != result.digest()
 
 
 def test_the_digest_covers_exact_values_and_nothing_else():
-    def digest(exact=1, real=0.1, cell=2, words=Text("seed")):
-        table = Table((Column("a", Text("seed")), Column("b", Text("seed"), "float"), Column("c", Text("seed"))),
-                      [(cell, real, words)])
-        return Result([Metric("m", Text("seed"), exact), Metric("r", Text("seed"), real, kind="float")], [], {"t": table}).digest()
+    label = Text("seed")
+
+    def digest(exact=1, real=0.1, cell=2, words=label):
+        columns = (Column("a", label), Column("b", label, "float"), Column("c", label))
+        metrics = [Metric("m", label, exact), Metric("r", label, real, kind="float")]
+        return Result(metrics, [], {"t": Table(columns, [(cell, real, words)])}).digest()
 
     assert digest(real=0.2) == digest(words=Text("frame")) == digest()
     assert len({digest(), digest(exact=2), digest(cell=3)}) == 3
@@ -399,7 +401,8 @@ def test_the_host_answers_wrong_values_with_a_sentence(request_part, param, word
 
 @pytest.mark.parametrize("text", [
     "", "{", "[]", "5", "null", "{}", '{"do":"pictures"}', '{"do":"__init__"}', '{"do":"step"}', '{"do":["step"]}',
-    '{"do":"start"}', '{"do":"start","slug":"nope","params":{},"seed":0}', '{"do":"drop","lang":"fr"}', '{"do":"drop","lang":["en"]}',
+    '{"do":"start"}', '{"do":"start","slug":"nope","params":{},"seed":0}',
+    '{"do":"drop","lang":"fr"}', '{"do":"drop","lang":["en"]}',
     '{"do":"frame","slug":"byte-cost","params":{},"seed":0,"lang":"en","scene":"nope","index":0,"narrow":false}',
     '{"do":"frame","slug":"byte-cost","params":{},"seed":0,"lang":"en","scene":"window","index":"<b>","narrow":false}',
     '{"do":"start","slug":"byte-cost","params":{"dk":NaN},"seed":Infinity}', "[" * 100_000,
@@ -443,7 +446,8 @@ def endless(monkeypatch):
 
 def test_a_long_run_is_stepped_and_reports_progress(endless):
     host = Host()
-    replies = [json.loads(host.handle(dumps({"do": "start", "slug": "endless", "params": {}, "seed": 0, "lang": "zh"})))]
+    start = {"do": "start", "slug": "endless", "params": {}, "seed": 0, "lang": "zh"}
+    replies = [json.loads(host.handle(dumps(start)))]
     while replies[-1]["state"] == "progress":
         replies.append(json.loads(host.handle('{"do":"step"}')))
     assert [reply["state"] for reply in replies] == ["progress"] * 3 + ["done"]
@@ -462,7 +466,8 @@ def test_a_question_about_a_frame_does_not_disturb_a_run(endless):
     host = Host()
     handled({"slug": "endless"}, host)
     endless.closed = False
-    frame = {"do": "frame", "slug": "endless", "params": {}, "seed": 0, "lang": "en", "scene": "s", "index": 0, "narrow": False}
+    frame = {"do": "frame", "slug": "endless", "params": {}, "seed": 0, "lang": "en", "scene": "s", "index": 0,
+             "narrow": False}
     assert handled_once(host, n=9)["state"] == "progress"
     assert json.loads(host.handle(dumps(frame)))["state"] == "frame"
     assert json.loads(host.handle(dumps(frame | {"index": 5})))["state"] == "error"
