@@ -44,11 +44,26 @@ def built(seed=0, **params) -> dict:
 
 @pytest.mark.parametrize(("precision", "bound"), [("float64", 5e-15), ("float32", 1e-6), ("bf16", 1e-6)])
 def test_distance_of_the_other_forms(precision, bound):
-    off = {row[0]: row[2] for row in EXPERIMENT.run({"precision": precision}).tables["ways"].rows}
+    off = built(precision=precision)
     for way in ("stepwise", "resumed", "corrected"):
         assert off[way] == 0
     for way in ("chunk", "chunk_cut", "nodes", "nodes_tree"):
-        assert 0 < off[way] < bound
+        assert 0 < off[way] < bound <= off["bound"] * 50
+
+
+def test_the_table_says_how_each_way_ends():
+    def ends(params=None):
+        return [row[2].template for row in EXPERIMENT.run(params).tables["ways"].rows]
+
+    assert ends() == ["in the same bits"] * 3 + ["close"] * 4
+    assert ends({"replay_twice": True})[1] == "elsewhere"
+    assert ends({"every": 16, "tolerance": "0.01", "memory": 3, "deviation_at": 17})[2] == "close"
+
+
+@pytest.mark.parametrize(("residue", "words"), [(0.0, "0"), (2.4e-7, "some 10⁻⁷"), (1e-3, "some 10⁻³"), (3.0, "some 10⁰")])
+def test_a_residue_is_told_by_its_power_of_ten(residue, words):
+    told = lab.view.some(residue)
+    assert (told if isinstance(told, str) else told.render("en")) == words
 
 
 def test_inputs_rounded_to_bf16_are_bf16():

@@ -1,7 +1,6 @@
 """Tab `verify-and-replay`: one stream of tokens built in several ways; which of them end in the same bits."""
 
 from functools import reduce
-from math import ceil, log2
 
 import numpy as np
 
@@ -67,7 +66,7 @@ def run(p, seed: int):
     return Result(
         metrics=_metrics(p, mine, equal, fading[0], rounding),
         checks=_checks(p, mine, fading, rounding),
-        tables={"ways": ways_table(p, mine), "fade": fade_table(p, *fading)},
+        tables={"ways": ways_table(p, mine, equal), "fade": fade_table(p, *fading)},
         figures=[view.fade_figure(p, caught)],
         scenes=[
             Scene("runs", Text("Three runs of the same stream"), view.run_events(p, mine),
@@ -78,7 +77,7 @@ def run(p, seed: int):
         answer=ANSWERS.index(ways),
         answer_text=Text("{n} of 4: what repeats the same operations on every token in the same order. "
                          "Chunks and segments come within {error}.", n=ways,
-                         error=number(max(chunk, nodes), 2)),
+                         error=view.some(max(chunk, nodes))),
     )
 
 
@@ -156,11 +155,11 @@ def fade(p, stream: tuple, difference) -> tuple:
     return left, bound
 
 
-def ways_table(p, mine: dict) -> Table:
-    """Every way to build the stream, how far it ends from the straight run, and how far it may."""
+def ways_table(p, mine: dict, equal: dict) -> Table:
+    """Every way to build the stream, and how its end compares with the straight run's."""
     zero, bound = Text("0: every bit"), at_most(mine["bound"])
-    tolerated = zero if p.tolerance == "0" else at_most(float(p.tolerance))
     same = Text("the same operations in the same order")
+    tolerated = zero if p.tolerance == "0" else at_most(float(p.tolerance))
     names = (
         ("stepwise", Text("token by token, kda_step"), zero, same),
         ("resumed", Text("resumed from checkpoint and records"), zero, same),
@@ -172,14 +171,14 @@ def ways_table(p, mine: dict) -> Table:
         ("nodes_tree", Text("segments of several nodes, as a tree"), bound,
          Text("products in another order")),
     )
-    # What is promised of a residue is a power of two, so that every platform promises the same.
-    only_residues = not p.replay_twice and p.tolerance == "0"
-    scale = 2.0 ** ceil(log2(mine["bound"])) if only_residues else 16.0
-    columns = (Column("id", Text("id")), Column("way", Text("built")),
-               Column("off", Text("difference"), "error", scale=scale), Column("allowed", Text("allowed")),
-               Column("kind", Text("why")))
-    return Table(columns, [(name, words, mine[name], allowed, why) for name, words, allowed, why in names],
-                 Text("Largest difference from the straight run"))
+    rows = []
+    for name, words, allowed, why in names:
+        close = mine[name] <= (mine["bound"] if name not in equal else float(p.tolerance))
+        end = Text("in the same bits") if equal.get(name) else Text("close") if close else Text("elsewhere")
+        rows.append((name, words, end, allowed, why))
+    return Table((Column("id", Text("id")), Column("way", Text("built")), Column("end", Text("ends")),
+                  Column("allowed", Text("difference allowed")), Column("kind", Text("why"))), rows,
+                 Text("Against the straight run"))
 
 
 def fade_table(p, left: list, bound: list) -> Table:
@@ -206,13 +205,14 @@ def _checks(p, mine: dict, fading: tuple, rounding: tuple) -> list:
                    "tolerance"),
               mine["corrected"] <= (0 if caught is not None else allowed), mine["corrected"],
               none if caught is not None else at_most(allowed)),
-        Check("chunks", Text("chunks differ by rounding only"), chunk <= bound, chunk, at_most(bound)),
-        Check("nodes", Text("composed segments differ by rounding only"), nodes <= bound, nodes,
+        Check("chunks", Text("chunks differ by rounding only"), chunk <= bound, view.some(chunk),
+              at_most(bound)),
+        Check("nodes", Text("composed segments differ by rounding only"), nodes <= bound, view.some(nodes),
               at_most(bound)),
         Check("fades", Text("a deviation never exceeds what the slowest gate lets through"),
               ratio <= 1 + 1e-9, ratio, Text("at most 1 of the bound")),
         Check("precision", Text("the precision costs no more than its roundings"), rounding[0] <= rounding[1],
-              rounding[0], at_most(rounding[1])),
+              view.some(rounding[0]), at_most(rounding[1])),
     ]
 
 
