@@ -19,6 +19,7 @@ TABS = {
 # Pages of their own beside the tabs: the same contract, made for the reader's own model or trace.
 WORKBENCHES = {
     "sizing": "sizing",
+    "traces": "traces",
 }
 
 
