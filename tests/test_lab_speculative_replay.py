@@ -119,10 +119,10 @@ def test_defaults_and_presets_pass_and_break_as_declared():
 @given(settings_of(EXPERIMENT), st.integers(0, 99))
 @settings(max_examples=25, deadline=None, derandomize=True)
 def test_text_equals_plain_decoding_for_every_store_and_draft(params, seed):
-    """Without a mistake no check but the one for near ties may fail."""
+    """Without a mistake no check may fail."""
     params = params | {"fault": "none"}
     result = EXPERIMENT.run(params, seed)
-    assert failed(result) <= {"no_near_tie"}
+    assert not failed(result)
     assert metrics(result)["tokens_equal"] is True
     log = result.scenes[0].events
     assert log["text"] == log["plain"] and len(log["text"]) == log["prompt"] + params["tokens"]

@@ -109,9 +109,7 @@ ZH = {
     "a difference of 0": "差为 0",
     "corrected values and ring hold it within rounding": "修正值和记录环得到的状态在舍入误差之内",
     "at most {bound}": "不超过 {bound}",
-    "no choice was a near tie: another machine would choose the same tokens":
-        "没有接近平局的选择：换一台机器词元也相同",
-    "at least {bound}": "不小于 {bound}",
+    "{margin}, a near tie: another machine may choose another token": "{margin}，几乎并列：换一台机器可能选出另一个词元",
     "the arrays of all four sizes are as large as the formula says": "四种大小的数组都与公式一致",
     "records stay under {share} of the snapshots at every size": "每种大小下记录都低于快照的 {share}",
     "less than {bound}": "小于 {bound}",
