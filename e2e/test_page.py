@@ -45,6 +45,10 @@ def test_it_goes_live_and_asks_no_other_origin(pages, roots, way):
     assert visit.page.locator("html").get_attribute("data-python") == "idle"
     assert visit.shown() == expected(SLUG)
     assert visit.page.locator(".chart .vega svg").count() == 2 and visit.page.locator(".chart .static").count() == 0
+    visit.page.fill("#p-dk", "40")
+    visit.page.locator("[data-step='-1']").click()
+    visit.settle()
+    assert visit.shown() == expected(SLUG, {"dk": 40}) and drawn(visit) == native_picture(7, {"dk": 40})
     assert [url for url in visit.requests if not url.startswith((roots[way], "blob:", "data:"))] == []
     assert visit.complaints == []
 

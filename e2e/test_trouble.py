@@ -208,7 +208,8 @@ STUB = """() => {
   engine.worker = { postMessage: (data) => window.sent.push(data), terminate: () => {} };
   engine.nowReady({ python: "3", milliseconds: 1 });
   window.reply = (reply) => engine.hear({ kind: "reply", id: engine.running.id, reply: JSON.stringify(reply) });
-  window.outcome = (promise) => promise.then((text) => JSON.parse(text).state);
+  const never = new Promise((resolve) => setTimeout(resolve, 5000, '{"state":"never"}'));
+  window.outcome = (promise) => Promise.race([promise, never]).then((text) => JSON.parse(text).state);
   engine.running = engine.waiting = null;
   window.sent.length = 0;
 }"""
