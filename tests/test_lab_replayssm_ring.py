@@ -134,6 +134,11 @@ def test_late_flush_damages_only_a_ring_without_slack():
     assert not tight["fits"].passed and not tight["state_restored"].passed
 
 
+def test_a_wrong_formula_is_seen(monkeypatch):
+    monkeypatch.setattr(lab, "ring_cycle", lambda buffer, window, law: costs.ring_cycle(buffer + 1, window, law))
+    assert not checks()["flush_agrees"].passed
+
+
 def test_rounded_records_cost_accuracy():
     error = {record: checks({"record": record})["state_restored"].measured for record in ("fp32", "bf16")}
     assert error["fp32"] < 1e-5 < 1e-3 < error["bf16"]

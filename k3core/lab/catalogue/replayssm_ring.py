@@ -18,7 +18,7 @@ ZH = {
     "ring, state and cursors stay where they were allocated": "环和状态始终留在最初分配的内存里",
     "0 arrays moved": "0 个数组被移动",
     "over {steps} steps the cursor flushes as often as the formula says": "连续 {steps} 步，刷写的频率与公式一致",
-    "{share} ± 0.01": "{share} ± 0.01",
+    "every {every} ± {spread} steps": "每 {every} ± {spread} 步一次",
     "The ring, one verify step per frame": "环：每帧一个验证步",
     "With the settings shown it is one step in {every}.": "按当前设置，每 {every} 步写一次。",
     "{name} is {value}; it must hold at least one window of {window} tokens":
