@@ -37,10 +37,10 @@ def events(trace: Trace, setup: Setup, own: Run, compared: list, bound: Run, pol
 
 
 def requests_table(log: dict) -> Table:
-    """One row per request on the drawing."""
+    """One row per request, as many as the drawing shows at a time."""
     rows = [(f"request:{index}", index + 1, one["ms"] / 1000, one["input"], one["hit"], one["rows"] - one["hit"],
              one["input"] - one["rows"], "–" if one["source"] is None else number(one["source"] + 1), len(one["written"]))
-            for index, one in enumerate(log["requests"])]
+            for index, one in enumerate(log["requests"][:VISIBLE])]
     return Table((Column("id", Text("id")), Column("request", Text("request")), Column("time", Text("arrival"), "float", "s"),
                   Column("input", Text("prompt tokens")), Column("hit", Text("reused")),
                   Column("lost", Text("rows without a checkpoint")), Column("new", Text("not cached")),
@@ -142,6 +142,8 @@ def _policies(log: dict, top: float, width: float, narrow: bool, lang: str) -> t
     parts, most = [d.text(0, top, title, "label strong")], max(1, *(row[2] for row in log["policies"]))
     right = left + wide + (62 if narrow else 66)
     room = width - right - (0 if narrow else 118)
+    if not narrow:
+        parts.append(d.text(width, top, Text("checkpoints · bytes held").render(lang), "label small", "end"))
     top += 12
     for name, hit, checkpoints, size in log["policies"]:
         chosen = name == log["policy"]
@@ -230,5 +232,7 @@ def _figure(name: str, tables: dict, own: str, log: bool, rules: list, title: Te
     x, y = table.columns[0].key, charts.quantitative("hit_rate", None, axis={"title": None, "format": ".0%", "tickCount": 5},
                                                      scale={"zero": True})
     scale = {"type": "log", "base": 2, "nice": False} if log else {"domain": [0, 100]}
-    layers = [charts.line_layer(charts.quantitative(x, table.columns[0].label, scale=scale), y, by, [x, "policy", "hit_rate"])]
+    ticks = {"values": sorted({row[0] for row in table.rows}), "format": ",.3~r"} if log else {"tickCount": 5}
+    axis = charts.quantitative(x, table.columns[0].label, scale=scale, axis=ticks)
+    layers = [charts.line_layer(axis, y, by, [x, "policy", "hit_rate"])]
     return Figure(name, name, title, caption, {"layer": [*layers, *(charts.rule_layer(value) for value in rules)]})

@@ -168,6 +168,7 @@ ZH = {
     "It leaves {count} checkpoints, the last one at {position}.": "留下 {count} 个检查点，最后一个在 {position} 处。",
     "drag to set the grain": "拖动以设置粒度",
     "The whole trace, {count} requests, by policy: choose one": "整个轨迹（{count} 个请求）在各策略下的结果：可点选",
+    "checkpoints · bytes held": "检查点 · 占用字节",
     "{count} checkpoints": "{count} 个检查点",
     "reused: {count} tokens": "复用：{count} 个词元",
     "rows cached, no checkpoint: {count}": "有行而无检查点：{count}",
