@@ -18,7 +18,7 @@ from k3core.allocators import (
     UnifiedPool,
     Work,
 )
-from k3core.allocators.common import filled
+from k3core.allocators.common import row_extents
 from k3core.models import load
 from k3core.sizing import Settings, make_layout, resolve
 
@@ -246,7 +246,12 @@ def test_states_that_come_later():
 def test_work_adds_up():
     work = Work(3, ((0, 8, 4),)) + Work(1, ((8, 0, 6),))
     assert (work.steps, work.moved, work.touched) == (4, 10, 4 * STEP_BYTES + 20)
-    assert filled(1100, 512) == [512, 512, 76] and filled(1024, 512) == [512, 512]
+
+
+def test_neighbouring_blocks_are_one_extent():
+    extents = row_extents(3, [20, 30, 10, 0], 10, 8, 5)
+    assert extents == [(3, "rows", 20, 20, 16), (3, "rows", 10, 10, 8), (3, "rows", 0, 10, 5)]
+    assert row_extents(3, [0, 10], 10, 10, 1) == [(3, "rows", 0, 20, 11)]
 
 
 @pytest.mark.parametrize(("spoil", "message"), [

@@ -138,6 +138,13 @@ def pieces(tokens: int, size: int) -> int:
     return -(-tokens // size)
 
 
-def filled(tokens: int, size: int) -> list[int]:
-    """Tokens in each block of `size` tokens."""
-    return [min(size, tokens - start) for start in range(0, tokens, size)]
+def row_extents(request: int, starts: list[int], nbytes: int, full: int, last: int) -> list[Extent]:
+    """Blocks of rows in logical order, neighbours as one extent: each holds `full` bytes, the last one `last`."""
+    extents, first = [], 0
+    for index in range(1, len(starts) + 1):
+        end = index == len(starts)
+        if end or starts[index] != starts[index - 1] + nbytes:
+            used = (index - first) * full - (full - last if end else 0)
+            extents.append(Extent(request, "rows", starts[first], (index - first) * nbytes, used))
+            first = index
+    return extents

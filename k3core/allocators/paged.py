@@ -1,7 +1,7 @@
 """Memory in blocks that never move: one pool of equal blocks, or two static pools."""
 
 from ..paged_cache import BlockPool
-from .common import ROW_BLOCK, Allocator, Extent, Geometry, Work, filled, pieces
+from .common import ROW_BLOCK, Allocator, Extent, Geometry, Work, pieces, row_extents
 
 
 class UnifiedPool(Allocator):
@@ -36,8 +36,9 @@ class UnifiedPool(Allocator):
 
     def _extents(self, request: int) -> list[Extent]:
         geometry, size = self.geometry, self.geometry.block_bytes
-        rows = [Extent(request, "rows", (block - 1) * size, size, used * geometry.row_bytes) for block, used
-                in zip(self.rows[request], filled(self.tokens[request], geometry.block_tokens))]
+        full = geometry.block_tokens * geometry.row_bytes
+        last = self.tokens[request] * geometry.row_bytes - (len(self.rows[request]) - 1) * full
+        rows = row_extents(request, [(block - 1) * size for block in self.rows[request]], size, full, last)
         return rows + [Extent(request, "state", (block - 1) * size, size, geometry.state_bytes // geometry.groups)
                        for block in self.states[request]]
 
@@ -75,9 +76,9 @@ class TwoPools(Allocator):
         return Work(len(rows) + len(states))
 
     def _extents(self, request: int) -> list[Extent]:
-        geometry, state = self.geometry, self.geometry.state_bytes
-        rows = [Extent(request, "rows", (block - 1) * self.row_bytes, self.row_bytes, used * geometry.row_bytes)
-                for block, used in zip(self.rows[request], filled(self.tokens[request], ROW_BLOCK))]
+        state, size = self.geometry.state_bytes, self.row_bytes
+        last = self.tokens[request] * self.geometry.row_bytes - (len(self.rows[request]) - 1) * size
+        rows = row_extents(request, [(block - 1) * size for block in self.rows[request]], size, size, last)
         return rows + [Extent(request, "state", self.border + (slot - 1) * state, state, state)
                        for slot in self.states[request]]
 

@@ -1,6 +1,6 @@
 """One region that rows and states fill from opposite ends, kept without holes by moving objects."""
 
-from .common import ROW_BLOCK, Allocator, Extent, Geometry, Work, filled, pieces
+from .common import ROW_BLOCK, Allocator, Extent, Geometry, Work, pieces, row_extents
 
 
 class TwoEnds(Allocator):
@@ -59,9 +59,9 @@ class TwoEnds(Allocator):
         return place * self.row_bytes if side == "rows" else self.memory - (place + 1) * self.geometry.state_bytes
 
     def _extents(self, request: int) -> list[Extent]:
-        used = [tokens * self.geometry.row_bytes for tokens in filled(self.tokens[request], ROW_BLOCK)]
-        rows = [Extent(request, "rows", self._start("rows", place), self.row_bytes, size)
-                for place, size in zip(self.places["rows"][request], used)]
+        places, size = self.places["rows"][request], self.row_bytes
+        last = self.tokens[request] * self.geometry.row_bytes - (len(places) - 1) * size
+        rows = row_extents(request, [place * size for place in places], size, size, last)
         state = self.geometry.state_bytes
         return rows + [Extent(request, "state", self._start("state", place), state, state)
                        for place in self.places["state"][request]]

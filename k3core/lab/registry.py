@@ -10,6 +10,7 @@ TABS = {
     "verify-and-replay": "verify_and_replay",
     "replayssm-ring": "replayssm_ring",
     "page-table": "page_table",
+    "allocation-jitter": "allocation_jitter",
     "unified-pool": "unified_pool",
     "consistent-hashing": "consistent_hashing",
     "minimal-disruption": "minimal_disruption",
