@@ -288,17 +288,36 @@ def test_bars_are_to_scale(narrow):
     assert [(one["hit"], one["rows"], one["written"], one["source"]) for one in requests] == [
         (0, 0, [7680], None), (0, 4608, [4608, 7680], None), (4608, 4608, [7680], 1)]
     drawn = bars(result, 2, narrow)
-    scale = (340 - 48 if narrow else 720 - 100) / 8000
-    assert [(style, pytest.approx(wide, abs=0.01)) for style, _, wide in drawn["request:1"]] == [
+    scale = (340 - 60 if narrow else 720 - 120) / 8000
+    assert [(style, pytest.approx(wide, abs=0.01)) for style, _, wide in drawn["request:2"]] == [
         ("snapshot", 4608 * scale), ("ordinary", 3392 * scale), ("state", 4), ("state", 4)]
-    assert [style for style, _, _ in drawn["request:2"]] == ["hit", "ordinary", "state"]
+    assert [style for style, _, _ in drawn["request:3"]] == ["hit", "ordinary", "state"]
 
 
 def test_frames_scroll_through_the_first_requests():
     result = run()
     assert result.scenes[0].frames == 48 and result.scenes[0].poster == 15
-    assert [mark for mark in bars(result, 2) if mark.startswith("request:")] == ["request:0", "request:1", "request:2"]
-    assert [mark for mark in bars(result, 40) if mark.startswith("request:")] == [f"request:{i}" for i in range(25, 41)]
+    assert [mark for mark in bars(result, 2) if mark.startswith("request:")] == ["request:1", "request:2", "request:3"]
+    assert [mark for mark in bars(result, 40) if mark.startswith("request:")] == [f"request:{i}" for i in range(26, 42)]
+
+
+def test_a_later_part_of_the_trace_can_be_drawn():
+    whole, later = run(policy="marconi"), run(policy="marconi", start=50)
+    assert [one["number"] for one in later.scenes[0].events["requests"]] == list(range(32, 65))
+    assert later.scenes[0].events["requests"][:17] == whole.scenes[0].events["requests"][31:]
+    assert values(later) == values(whole)
+
+
+def test_a_checkpoint_written_again_counts_as_the_newest():
+    text = "\n".join(line(i, 1536, [3 * j, 1, 2]) for i, j in enumerate((0, 0, 1, 2, 3, 0, 0)))
+    result = run(text=text.replace("1536", "1537").replace("2]", "2, 9]"), capacity_gib=0.25)
+    assert [one["source"] for one in result.scenes[0].events["requests"]] == [None, 0, None, None, None, None, 5]
+
+
+def test_a_promise_without_a_checkpoint_is_drawn_as_such():
+    result = run("forget")
+    assert [style for style, _, _ in bars(result, 1)["request:2"]] == ["miss", "ordinary", "state"]
+    assert "Counted as reused: 4,608" in result.scenes[0].captions[1].render("en")
 
 
 def test_a_policy_is_chosen_on_the_drawing_and_the_grip_follows_the_grain():

@@ -12,7 +12,7 @@ from k3core.lab.params import Param, ParamError
 from k3core.lab.sizing import answer_for
 from k3core.lab.text import Text
 from k3core.lab.traces_problems import lines_in_words, reason
-from k3core.lab.traces_runs import SHOWN, Run, Setup, Trace, recount, run_steps, trace_steps
+from k3core.lab.traces_runs import Run, Setup, Trace, recount, run_steps, sample, trace_steps
 from k3core.models import load, names
 from k3core.prefix_cache.policy import Policy, read_policy
 from k3core.sizing import Settings
@@ -122,7 +122,7 @@ def result_of(p, seed: int, trace: Trace, setup: Setup, rows: list, bound: Run) 
     own = dict(compared)[p.policy]
     price = PRICES[p.price]
     policies = policies_table(compared, price)
-    log = view.events(trace, setup, own, compared, bound, p.policy)
+    log = view.events(trace, setup, compared, bound, p)
     course = view.course_table(dict.fromkeys([*SWEPT, p.policy]), dict(compared))
     tables = {"policies": policies, "requests": view.requests_table(log), "lines": lines_table(trace),
               "grain": view.grain_table(rows), "capacity": view.capacity_table(rows), "course": course}
@@ -150,12 +150,14 @@ def policies_table(compared: list, price) -> Table:
     rows = [(f"policy:{name}", name, one.hit_rate, one.hit_tokens, one.hit_requests, one.counts.checkpoints,
              one.counts.checkpoints_written, one.counts.evicted_checkpoints, one.counts.evicted_blocks, one.counts.peak_bytes,
              1000 * one.seconds / one.counts.requests, cost(one, price) / 1e9) for name, one in compared]
-    return Table((Column("id", Text("id")), Column("policy", Text("policy")), Column("hit_rate", Text("hit rate"), "float", "share"),
+    return Table((Column("id", Text("id")), Column("policy", Text("policy")),
+                  Column("hit_rate", Text("hit rate"), "float", "share"),
                   Column("hit_tokens", Text("tokens reused")), Column("requests_with_hit", Text("requests with a hit")),
                   Column("checkpoints", Text("checkpoints")), Column("checkpoints_written", Text("written")),
                   Column("evicted_checkpoints", Text("checkpoints evicted")), Column("evicted_blocks", Text("blocks evicted")),
                   Column("peak_bytes", Text("bytes at most"), unit="B"),
-                  Column("ttft_ms", Text("to the first token"), "float", "ms"), Column("cost", Text("price of all"), "float", "$")),
+                  Column("ttft_ms", Text("to the first token"), "float", "ms"),
+                  Column("cost", Text("price of all"), "float", "$")),
                  rows, Text("The whole trace under each policy"))
 
 
@@ -177,12 +179,11 @@ def metrics(p, trace: Trace, setup: Setup, own: Run, bound: Run) -> list:
     counts, price = own.counts, PRICES[p.price]
     tokens, requests = counts.input_tokens, counts.requests
     miss_cost = price.cost(tokens, 0, own.output_tokens)
-    cold = sum(view.cold_seconds(request) for request in trace.requests)
     block = (f"block_bytes = grain × bytes_per_token = {setup.grain} × {setup.bytes_per_token:g} = {setup.block_bytes}",
              f"checkpoint_bytes = {setup.checkpoint_bytes}")
     paid = (f"miss {price.miss}, hit {price.hit}, output {price.output} n$ per token ({price.source})",
-            f"({price.miss} × {tokens - own.hit_tokens} + {price.hit} × {own.hit_tokens} + {price.output} × {own.output_tokens})"
-            f" / 1e9")
+            f"({price.miss} × {tokens - own.hit_tokens} + {price.hit} × {own.hit_tokens} "
+            f"+ {price.output} × {own.output_tokens}) / 1e9")
     time = ("mean over the requests of (work of the new tokens behind the hit) / (FLOP/s seen on 8 × B300)",)
     return [
         Metric("hit_rate", Text("of the prompt tokens reused"), own.hit_rate, "share", kind="float",
@@ -195,10 +196,13 @@ def metrics(p, trace: Trace, setup: Setup, own: Run, bound: Run) -> list:
         Metric("evicted_checkpoints", Text("checkpoints evicted"), counts.evicted_checkpoints),
         Metric("evicted_blocks", Text("blocks of rows evicted"), counts.evicted_blocks),
         Metric("peak_bytes", Text("most bytes held, per rank"), counts.peak_bytes, "B", how=block),
-        Metric("ttft_ms", Text("mean time to first token on K3"), 1000 * own.seconds / requests, "ms", "derived", "float", how=time),
-        Metric("ttft_miss_ms", Text("the same without a cache"), 1000 * cold / requests, "ms", "derived", "float", how=time),
+        Metric("ttft_ms", Text("mean time to first token on K3"), 1000 * own.seconds / requests, "ms", "derived", "float",
+               how=time),
+        Metric("ttft_miss_ms", Text("the same without a cache"), 1000 * own.cold_seconds / requests, "ms", "derived", "float",
+               how=time),
         Metric("cost", Text("price of the trace"), cost(own, price) / 1e9, "$", price.badge, "float", how=paid),
-        Metric("cost_saved", Text("saved by the cache"), (miss_cost - cost(own, price)) / 1e9, "$", "derived", "float", scale=1e-9),
+        Metric("cost_saved", Text("saved by the cache"), (miss_cost - cost(own, price)) / 1e9, "$", "derived", "float",
+               scale=1e-9),
         Metric("requests", Text("requests replayed"), requests),
         Metric("lines_skipped", Text("lines left out"), len(trace.bad)),
     ]
@@ -206,10 +210,10 @@ def metrics(p, trace: Trace, setup: Setup, own: Run, bound: Run) -> list:
 
 def checks(p, trace: Trace, setup: Setup, compared: list, bound: Run) -> list:
     own = dict(compared)[p.policy]
-    sample = trace.requests[:SHOWN]
-    plain = sum(hit for hit, _, _ in recount(sample, setup.policy, setup.grain, trace.hash_block))
+    first = sample(trace)
+    plain = sum(hit for hit, _ in recount(first, setup.policy, setup.grain, trace.hash_block))
     cache = TraceCache(setup.policy, setup.grain, trace.hash_block)
-    counted = sum(cache.serve(request) for request in sample)
+    counted = sum(cache.serve(request) for request in first)
     counted = cache.counts.rows_hit_tokens if p.forget_states else counted
     resumable = own.counts.hit_tokens
     best_name, best = max(compared, key=lambda item: item[1].hit_tokens)
@@ -223,7 +227,7 @@ def checks(p, trace: Trace, setup: Setup, compared: list, bound: Run) -> list:
               Text("{tokens} by {policy}", tokens=number(best.hit_tokens), policy=best_name),
               Text("at most {tokens}", tokens=number(bound.hit_tokens))),
         Check("recount", Text("the first {count} prompts, compared block by block without limit, give the same hits",
-                              count=len(sample)), counted == plain, counted, plain),
+                              count=len(first)), counted == plain, counted, plain),
         Check("resumable", Text("every reused token lies before a checkpoint"), own.hit_tokens <= resumable, own.hit_tokens,
               Text("at most {tokens}", tokens=number(resumable))),
         Check("fits", Text("the cache never holds more than its capacity"), setup.capacity is None or largest <= setup.capacity,
@@ -237,7 +241,8 @@ def command(p, seed: int, trace: Trace, setup: Setup) -> str:
     """Lines for a shell: where the trace was made here, its making, then the replay; defaults are left out."""
     words = [f"python -m k3core replay trace.{file_ending(trace)}"]
     for option, value, default in (
-            ("hash-block", trace.hash_block, 512), ("grain", setup.grain, 1536), ("policy", written(p.policy, setup.grain), "align"),
+            ("hash-block", trace.hash_block, 512), ("grain", setup.grain, 1536),
+            ("policy", written(p.policy, setup.grain), "align"),
             ("capacity-gib", repr(p.capacity_gib) if p.capacity_gib else "inf", "inf"), ("eviction", p.eviction, "lru"),
             ("model", p.model, "kimi-k3"), ("tp", p.tp, 1), ("bad-lines", p.bad_lines, "refuse")):
         if value != default:
@@ -269,19 +274,23 @@ EXPERIMENT = Experiment(
             ("dense", Text("dense: everywhere")), ("align", Text("align: at the last boundary")),
             ("align+8192", Text("align+8192: also where chunks end")),
             ("marconi", Text("marconi: also where prompts part")),
-            ("marconi+8192", Text("marconi+8192: both")), ("retain:0", Text("retain:0: last boundary before the last token, and partings")),
+            ("marconi+8192", Text("marconi+8192: both")),
+            ("retain:0", Text("retain:0: last boundary before the last token, and partings")),
             ("retain:8g", Text("retain:8g: also every eight grains")))),
         Param("grain_blocks", Text("Grain, in hash blocks"), "int", 3, 1, 16, 1,
               help=Text("Tokens of a cached block and the grid of checkpoints: 3 × 512 = 1,536.")),
         Param("capacity_gib", Text("Cache, per rank"), "float", 0.0, 0, 4096, unit="GiB", help=Text("0: without limit.")),
-        Param("eviction", Text("What leaves first"), "choice", "lru", choices=tuple((name, EVICTION_NAMES[name]) for name in EVICTIONS)),
+        Param("eviction", Text("What leaves first"), "choice", "lru",
+              choices=tuple((name, EVICTION_NAMES[name]) for name in EVICTIONS)),
         Param("model", Text("Model"), "choice", "kimi-k3",
               choices=tuple((name, load(name).title) for name in names() if load(name).recurrent)),
         Param("tp", Text("Tensor parallel ranks"), "choice", 8, choices=tuple((n, str(n)) for n in (1, 2, 4, 8, 16, 32))),
         Param("price", Text("Price list"), "choice", "kimi-k3", choices=tuple((name, name) for name in PRICES)),
         Param("sweep", Text("Curves over grain and capacity"), "choice", "auto", choices=tuple(SWEEPS.items()),
               help=Text("They replay the trace some forty times.")),
-        Param("hash_block", Text("Tokens per entry of hash_ids"), "int", 512, 1, 65536, 1, help=Text("Of a file; Mooncake's is 512.")),
+        Param("start", Text("Draw from"), "int", 0, 0, 99, 1, unit="%", help=Text("Of the way through the trace.")),
+        Param("hash_block", Text("Tokens per entry of hash_ids"), "int", 512, 1, 65536, 1,
+              help=Text("Of a file; Mooncake's is 512.")),
         Param("bad_lines", Text("A line that is not a request"), "choice", "refuse", choices=tuple(BAD_LINES.items())),
         Param("forget_states", Text("Count rows as hits"), "bool", False, breaker=True,
               help=Text("As simulators do that know no recurrent state.")),

@@ -1,5 +1,6 @@
 """Traces and their replays for the workbench `traces`: read or made once, then served under one policy after another."""
 
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -14,7 +15,7 @@ from k3core.lab.traces_problems import lines_in_words, problem_in_words
 from k3core.prefix_cache.policy import Policy
 from k3core.traces import WORKLOADS, Counts, Request, TraceCache, TraceError, generate_trace, read_trace
 
-SHOWN = 48  # requests that are drawn and recounted
+RECOUNTED, RECOUNTED_BLOCKS = 48, 6000  # at most so many requests, of so many blocks, are counted again, slowly
 BINS = 24  # parts of the trace in the figure of its course
 MOST_BAD_LINES = 1000
 CHUNK = 4000  # blocks between two progress reports
@@ -46,8 +47,10 @@ class Run:
     hit_requests: int = 0
     output_tokens: int = 0
     seconds: float = 0.0  # time to first token, summed over the requests
+    cold_seconds: float = 0.0  # the same with nothing cached
     least_computed: int = 2**62  # the fewest prompt tokens that any request had to compute
-    drawn: list = field(default_factory=list)  # of the first requests: (hit, rows)
+    hits: array = field(default_factory=lambda: array("i"))  # tokens by request, from a checkpoint
+    rows: array = field(default_factory=lambda: array("i"))  # the same if rows were enough
     course: list = field(default_factory=lambda: [[0, 0] for _ in range(BINS)])  # hit and input tokens per part
 
     @property
@@ -169,34 +172,66 @@ def _serve(run: Run, cache: TraceCache, request: Request, forget_states: bool, p
     before = cache.counts.rows_hit_tokens
     hit = cache.serve(request)
     rows = cache.counts.rows_hit_tokens - before
-    if len(run.drawn) < SHOWN:
-        run.drawn.append((hit, rows))
+    run.hits.append(hit)
+    run.rows.append(rows)
     if forget_states:
         hit = rows
     run.hit_tokens += hit
     run.hit_requests += hit > 0
     run.output_tokens += request.output_length
     run.seconds += latency.ttft(request.input_length, hit)
+    run.cold_seconds += latency.ttft(request.input_length)
     run.least_computed = min(run.least_computed, request.input_length - hit)
     run.course[part][0] += hit
     run.course[part][1] += request.input_length
 
 
-def recount(requests: list, policy: Policy, grain: int, hash_block: int) -> list:
-    """Hits without limit, by comparing each prompt with every earlier one, block by block -> (hit, rows, source).
+def source_of(trace: Trace, setup: Setup, run: Run, index: int) -> int | None:
+    """The latest request before `index` that left the checkpoint it resumed from; None without a hit."""
+    count = run.hits[index] // trace.hash_block
+    if not count:
+        return None
+    ids = trace.requests[index].hash_ids[:count]
+    for earlier in range(index - 1, -1, -1):
+        other = trace.requests[earlier]
+        if not other.hash_ids or len(other.hash_ids) < count or other.hash_ids[count - 1] != ids[-1]:
+            continue
+        if other.hash_ids[:count] == ids and run.hits[index] in written_by(trace, setup, run, earlier):
+            return earlier
+    raise AssertionError(f"request {index} hit what none left")
 
-    source: the latest request that left the checkpoint, None without a hit. Slow and plain on purpose.
+
+def written_by(trace: Trace, setup: Setup, run: Run, index: int) -> list:
+    """Where a request left checkpoints."""
+    return setup.policy.boundaries(trace.requests[index].input_length, run.hits[index], run.rows[index], setup.grain)
+
+
+def sample(trace: Trace) -> list:
+    """The first requests, as many as `recount` manages at once; at least one."""
+    chosen, blocks = [], 0
+    for request in trace.requests[:RECOUNTED]:
+        blocks += blocks_of(request, trace.hash_block)
+        if chosen and blocks > RECOUNTED_BLOCKS:
+            break
+        chosen.append(request)
+    return chosen
+
+
+def recount(requests: list, policy: Policy, grain: int, hash_block: int) -> list:
+    """Hits without limit, by comparing each prompt with every earlier one, block by block -> (hit, rows).
+
+    Slow and plain on purpose.
     """
     found, left = [], []
     for index, request in enumerate(requests):
-        limit, hit, rows, source = (request.input_length - 1) // grain * grain, 0, 0, None
+        limit, hit, rows = (request.input_length - 1) // grain * grain, 0, 0
         for earlier in range(index if request.hash_ids else 0):
             shared = min(limit, _shared(request, requests[earlier], hash_block) // grain * grain)
             rows = max(rows, shared)
             for position in left[earlier]:
-                if hit <= position <= shared:
-                    hit, source = position, earlier
-        found.append((hit, rows, source))
+                if hit < position <= shared:
+                    hit = position
+        found.append((hit, rows))
         left.append(policy.boundaries(request.input_length, hit, rows, grain))
     return found
 

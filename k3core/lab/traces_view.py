@@ -1,68 +1,63 @@
 """What the workbench `traces` shows: prompts in order of time and what each reused, policies side by side, curves."""
 
-from k3core.fleet import latency
 from k3core.lab import charts
 from k3core.lab import drawing as d
 from k3core.lab.contract import Column, Figure, Picture, Result, Scene, Table
 from k3core.lab.display import binary_bytes, number, percent
 from k3core.lab.text import Text
-from k3core.lab.traces_runs import BINS, Run, Setup, Trace
-from k3core.traces import Request
+from k3core.lab.traces_runs import BINS, Run, Setup, Trace, source_of, written_by
 
 GIB = 2**30
+FRAMES = 48  # requests that the scene steps through
 VISIBLE = 16  # prompts on the drawing at a time
 STYLES = {"dense": ("snapshot", [2, 3]), "align": ("state", [1, 0]), "marconi": ("hit", [6, 3])}
 OWN_STYLE = ("record", [1, 0])
 
 
-def cold_seconds(request: Request) -> float:
-    """Time to first token on K3 with nothing cached."""
-    return latency.ttft(request.input_length)
-
-
-def events(trace: Trace, setup: Setup, own: Run, compared: list, bound: Run, policy: str) -> dict:
-    """The log: the first requests as they were served, and every policy's sums."""
-    requests, writer = [], {}
-    for index, (request, (hit, rows)) in enumerate(zip(trace.requests, own.drawn)):
-        ids = tuple(request.hash_ids) if request.hash_ids else None
-        written = setup.policy.boundaries(request.input_length, hit, rows, setup.grain)
-        source = writer.get(ids[:hit // trace.hash_block]) if hit else None
-        for position in written if ids else ():
-            writer[ids[:position // trace.hash_block]] = index
-        requests.append({"ms": request.timestamp, "input": request.input_length, "hit": hit, "rows": rows, "source": source,
-                         "written": written, "known": ids is not None})
+def events(trace: Trace, setup: Setup, compared: list, bound: Run, p) -> dict:
+    """The log: some requests in a row as they were served, and every policy's sums."""
+    requests, own = [], dict(compared)[p.policy]
+    first = (len(trace.requests) - 1) * p.start // 100
+    for index, request in enumerate(trace.requests[first:first + FRAMES], first):
+        requests.append({"number": index + 1, "ms": request.timestamp, "input": request.input_length, "hit": own.hits[index],
+                         "rows": own.rows[index], "source": source_of(trace, setup, own, index),
+                         "written": written_by(trace, setup, own, index), "known": request.hash_ids is not None})
     return {"requests": requests, "grain": setup.grain, "hash_block": trace.hash_block, "all": len(trace.requests),
-            "forget": setup.forget_states, "policy": policy, "bound": bound.hit_tokens, "tokens": bound.counts.input_tokens,
+            "forget": setup.forget_states, "policy": p.policy, "bound": bound.hit_tokens, "tokens": bound.counts.input_tokens,
             "policies": [(name, one.hit_tokens, one.counts.checkpoints, one.counts.peak_bytes) for name, one in compared]}
 
 
 def requests_table(log: dict) -> Table:
     """One row per request, as many as the drawing shows at a time."""
-    rows = [(f"request:{index}", index + 1, one["ms"] / 1000, one["input"], one["hit"], one["rows"] - one["hit"],
+    rows = [(f"request:{one['number']}", one["number"], one["ms"] / 1000, one["input"], one["hit"], one["rows"] - one["hit"],
              one["input"] - one["rows"], "–" if one["source"] is None else number(one["source"] + 1), len(one["written"]))
-            for index, one in enumerate(log["requests"][:VISIBLE])]
+            for one in log["requests"][:VISIBLE]]
     return Table((Column("id", Text("id")), Column("request", Text("request")), Column("time", Text("arrival"), "float", "s"),
                   Column("input", Text("prompt tokens")), Column("hit", Text("reused")),
                   Column("lost", Text("rows without a checkpoint")), Column("new", Text("not cached")),
                   Column("source", Text("resumes from request")), Column("written", Text("checkpoints left"))),
-                 rows, Text("The first {count} requests", count=number(len(rows))))
+                 rows, Text("{count} requests, from the first on the drawing", count=number(len(rows))))
 
 
 def captions(log: dict) -> list:
     """One sentence or two per request."""
-    return [Text("Request {index} at {time} s, {tokens} prompt tokens. {reuse} {leaves}", index=number(index + 1),
-                 time=number(one["ms"] / 1000), tokens=number(one["input"]), reuse=_reuse(one, log["grain"]), leaves=_leaves(one))
-            for index, one in enumerate(log["requests"])]
+    return [Text("Request {index} at {time} s, {tokens} prompt tokens. {reuse} {leaves}", index=number(one["number"]),
+                 time=number(one["ms"] / 1000), tokens=number(one["input"]), reuse=_reuse(one, log), leaves=_leaves(one))
+            for one in log["requests"]]
 
 
-def _reuse(one: dict, grain: int) -> Text:
+def _reuse(one: dict, log: dict) -> Text:
     hit, rows, lost = number(one["hit"]), number(one["rows"]), number(one["rows"] - one["hit"])
     if not one["known"]:
         return Text("The trace does not say what its prompts share, so nothing is reused.")
     if not one["rows"]:
-        return Text("No full grain of {grain} tokens is cached: all of it is computed.", grain=number(grain))
+        return Text("No full grain of {grain} tokens is cached: all of it is computed.", grain=number(log["grain"]))
+    if log["forget"] and lost != "0":
+        return Text("Counted as reused: {rows}, because the rows are there; but the last checkpoint lies at {hit}.",
+                    rows=rows, hit=hit)
     if not one["hit"]:
-        return Text("Attention rows of the first {rows} are cached, but no checkpoint lies there: all of it is computed.", rows=rows)
+        return Text("Attention rows of the first {rows} are cached, but no checkpoint lies there: all of it is computed.",
+                    rows=rows)
     source = number(one["source"] + 1)
     if one["rows"] > one["hit"]:
         return Text("It resumes at {hit}, from a checkpoint of request {source}; rows of {lost} more were cached in vain.",
@@ -88,7 +83,7 @@ def draw_requests(result: Result, scene: Scene, frame: int, lang: str, narrow: b
 
 
 def _prompts(log: dict, frame: int, width: float, narrow: bool, lang: str) -> tuple:
-    left, pitch, tall, top = (40 if narrow else 92), 17, 12, 26
+    left, pitch, tall, top = (52 if narrow else 112), 17, 12, 26
     longest = max(max(one["input"] for one in log["requests"]), log["grain"])
     scale = (width - left - 8) / longest
     first = max(0, frame + 1 - VISIBLE)
@@ -96,11 +91,13 @@ def _prompts(log: dict, frame: int, width: float, narrow: bool, lang: str) -> tu
     parts = _ruler(log["grain"], longest, left, top, height, scale)
     for row, index in enumerate(range(first, frame + 1)):
         one, y = log["requests"][index], top + row * pitch
-        name = number(index + 1) if narrow else f"{number(index + 1)} · {number(one['ms'] / 1000, 3)} s"
+        name = number(one["number"]) if narrow else f"{number(one['number'])} · {number(one['ms'] / 1000, 3)} s"
         parts.append(d.text(left - 8, y + tall - 1, name, "label strong" if index == frame else "label small", "end"))
-        parts.append(d.group(_bar(one, left, y, tall, scale, log["forget"]), f"request:{index}"))
-        if index == frame and one["source"] is not None and one["source"] >= first:
-            parts += _source(left + one["hit"] * scale, y, top + (one["source"] - first) * pitch + tall)
+        parts.append(d.group(_bar(one, left, y, tall, scale, log["forget"]), f"request:{one['number']}"))
+        above = one["number"] - 1 - one["source"] if one["source"] is not None else 0  # rows up to the source
+        if index == frame and 0 < above <= row:  # from the checkpoint down to where the prompt resumes
+            x = left + one["hit"] * scale
+            parts.append(d.line(x, y - above * pitch + tall, x, y, "arrow"))
     parts.append(d.handle(left + log["grain"] * scale, top - 6, "grain_blocks", None, log["hash_block"] * scale, 1,
                           Text("drag to set the grain").render(lang)))
     return parts, top + height + 6
@@ -120,25 +117,18 @@ def _ruler(grain: int, longest: int, left: float, top: float, height: float, sca
 
 
 def _bar(one: dict, left: float, y: float, tall: float, scale: float, forget: bool) -> list:
-    """Reused, cached in vain, computed; a mark on top where a checkpoint is left."""
-    hit = one["rows"] if forget else one["hit"]
+    """Reused, cached in vain (or promised, where states are forgotten), computed; a mark where a checkpoint is left."""
+    vain = "miss" if forget else "snapshot"
     parts = [d.rect(left + start * scale, y, (end - start) * scale, tall, style)
-             for start, end, style in ((0, hit, "hit"), (hit, one["rows"], "snapshot"), (one["rows"], one["input"], "ordinary"))
-             if end > start]
+             for start, end, style in ((0, one["hit"], "hit"), (one["hit"], one["rows"], vain),
+                                       (one["rows"], one["input"], "ordinary")) if end > start]
     return parts + [d.rect(left + position * scale - 2, y - 2, 4, tall + 4, "state") for position in one["written"]]
-
-
-def _source(x: float, y: float, start: float) -> list:
-    """From the checkpoint down to where the prompt resumes."""
-    if y <= start:
-        return []
-    return [d.line(x, start, x, y, "arrow")]
 
 
 def _policies(log: dict, top: float, width: float, narrow: bool, lang: str) -> tuple:
     """One row per policy: tokens reused, against all that rows alone could save; checkpoints."""
     left, wide, pitch = (0, 190, 38) if narrow else (108, 300, 24)
-    title = Text("The whole trace, {count} requests, by policy: choose one", count=number(log["all"])).render(lang)
+    title = Text("All {count} requests, by policy: choose one", count=number(log["all"])).render(lang)
     parts, most = [d.text(0, top, title, "label strong")], max(1, *(row[2] for row in log["policies"]))
     right = left + wide + (62 if narrow else 66)
     room = width - right - (0 if narrow else 118)
@@ -169,9 +159,11 @@ def _legend(log: dict, frame: int) -> list:
     """What the colours are, with counts up to this request."""
     seen = log["requests"][:frame + 1]
     rows, tokens = sum(one["rows"] for one in seen), sum(one["input"] for one in seen)
-    hit = rows if log["forget"] else sum(one["hit"] for one in seen)
+    hit = sum(one["hit"] for one in seen)
+    vain = ("miss", Text("counted as reused without a checkpoint: {count}", count=number(rows - hit))) if log["forget"] else \
+        ("snapshot", Text("rows cached, no checkpoint: {count}", count=number(rows - hit)))
     return [("hit", Text("reused: {count} tokens", count=number(hit))),
-            ("snapshot", Text("rows cached, no checkpoint: {count}", count=number(rows - hit))),
+            vain,
             ("ordinary", Text("not cached: {count}", count=number(tokens - rows))),
             ("state", Text("checkpoints left: {count}", count=number(sum(len(one["written"]) for one in seen)))),
             ("free", Text("what rows alone could save: {count}", count=percent(log["bound"] / log["tokens"], 3)))]
@@ -190,7 +182,8 @@ def grain_table(rows: list) -> Table:
 def capacity_table(rows: list) -> Table:
     """Hit rate by policy and capacity in GiB; without curves only the chosen capacity, at the bytes that were held."""
     points = [(one.capacity / GIB, name, run) for kind, name, one, run in rows if kind == "capacity"]
-    points = points or [(run.counts.peak_bytes / GIB, name, run) for kind, name, _, run in rows if kind == "policies" and name in STYLES]
+    points = points or [(run.counts.peak_bytes / GIB, name, run) for kind, name, _, run in rows
+                        if kind == "policies" and name in STYLES]
     return _curve("capacity", Text("cache in GiB"), "float", sorted(points, key=lambda point: point[:2]))
 
 
