@@ -12,6 +12,7 @@ TABS = {
     "page-table": "page_table",
     "allocation-jitter": "allocation_jitter",
     "unified-pool": "unified_pool",
+    "prefix-hit": "prefix_hit",
     "consistent-hashing": "consistent_hashing",
     "minimal-disruption": "minimal_disruption",
     "budget-isolation": "budget_isolation",
