@@ -27,15 +27,25 @@ def verdict(load: float) -> Text:
 
 
 def steps(xs: list, bottoms: list, tops: list, base: float, unit: float) -> str:
-    """Path commands of the area between two step curves; `unit` drawing units per one, upwards, or downwards if negative.
+    """Path commands of the area between two step curves.
 
-    xs has one entry more than the curves: a value holds from its x to the next.
+    xs has one entry more than the curves: a value holds from its x to the next. unit: drawing units per one, upwards
+    from base; downwards if negative.
     """
     if not any(top > bottom for bottom, top in zip(bottoms, tops)):
         return ""
-    there = "".join(f"H{d.number(x)}V{d.number(base - top * unit)}" for x, top in zip(xs, tops))
-    back = "".join(f"V{d.number(base - bottom * unit)}H{d.number(x)}" for x, bottom in zip(reversed(xs[:-1]), reversed(bottoms)))
-    return f"M{d.number(xs[0])} {d.number(base)}{there}H{d.number(xs[len(tops)])}{back}Z"
+    there = _staircase(xs, tops, base, unit)
+    back = _staircase(xs[::-1], bottoms[::-1], base, unit)
+    return f"M{d.number(xs[0])} {d.number(base - bottoms[0] * unit)}{there}{back}Z"
+
+
+def _staircase(xs: list, values: list, base: float, unit: float) -> str:
+    """To the height of each value, then along to the x where it changes."""
+    parts = []
+    for place, value in enumerate(values):
+        if not place or value != values[place - 1]:
+            parts.append(f"H{d.number(xs[place])}V{d.number(base - value * unit)}")
+    return "".join([*parts, f"H{d.number(xs[len(values)])}"])
 
 
 def dots(points: list, size: float) -> str:
@@ -47,11 +57,12 @@ def dots(points: list, size: float) -> str:
 def diamonds(points: list, size: float) -> str:
     """Path commands of small diamonds around points: VIP, where ordinary requests are squares."""
     half = d.number(size / 2)
-    return "".join(f"M{d.number(x)} {d.number(y - size / 2)}l{half} {half}l-{half} {half}l-{half} -{half}z" for x, y in points)
+    right, left = f"l{half} {half}", f"l-{half}"
+    return "".join(f"M{d.number(x)} {d.number(y - size / 2)}{right}{left} {half}{left} -{half}z" for x, y in points)
 
 
 class LogScale:
-    """Seconds on a logarithmic axis from `low` at the bottom to `high` at the top; what lies outside sits on the edge."""
+    """Seconds on a logarithmic axis from `low` to `high`; what lies outside sits on the edge."""
 
     def __init__(self, low: float, high: float, bottom: float, top: float):
         self.low, self.high, self.bottom, self.top = low, high, bottom, top

@@ -16,6 +16,7 @@ TABS = {
     "consistent-hashing": "consistent_hashing",
     "minimal-disruption": "minimal_disruption",
     "budget-isolation": "budget_isolation",
+    "fleet-simulation": "fleet_simulation",
 }
 
 # Pages of their own beside the tabs: the same contract, made for the reader's own model or trace.
