@@ -15,6 +15,8 @@ KINDS = {
 GRID = 416  # width of the grid of blocks beside the tables
 ROW, FORK_ROW = 34, 19  # heights of a request and of its fork in the list
 NUMBERS = 3  # lines of block numbers under the grid
+DEFAULT_REQUESTS = 6  # of a shorter list, a grip's value would bring the others back, so it has none
+KDA_WIDTH = 92  # of the strips of the recurrent groups, before the strip of rows
 
 
 def events(layout, settings, timeline, listed: list, marks: list) -> dict:
@@ -212,7 +214,7 @@ def _request(log: dict, now: dict, place: int, name: str, left: float, y: float,
     parts.append(_button(left + width - 62, y, 40, fork, _marks(log, place, 1 if mark == 2 else 2), mark == 2))
     parts.append(_button(left + width - 18, y, 18, "×", _marks(log, place, 0), False))
     parts += _strips(log, now, name, left, y + 16, width)
-    if len(log["lengths"]) >= 6:  # a shorter list means fewer requests, and a grip would bring the others back
+    if len(log["lengths"]) >= DEFAULT_REQUESTS:
         unit = _unit(log, width)
         end = left + KDA_WIDTH + log["lengths"][place] / log["block_size"] * unit
         words = Text("drag to set the tokens of {name}", name=name).render(lang)
@@ -245,9 +247,6 @@ def _standing(log: dict, now: dict, place: int, name: str) -> Text:
     if name in now["waiting"]:
         return Text("{total} tokens, waits", total=number(total))
     return Text("{total} tokens", total=number(total))
-
-
-KDA_WIDTH = 92  # of the strips of the recurrent groups, before the strip of rows
 
 
 def _unit(log: dict, width: float) -> float:
@@ -348,8 +347,9 @@ def _legend(log: dict, now: dict, blocks: dict) -> list:
     if shared:
         lines.append(("shared", Text("in two tables, counted twice, stored once: {n}", n=shared)))
     free = log["num_blocks"] - 1 - now["used"]
-    return [*lines, ("free", Text("free: {n} of {total}", n=free, total=log["num_blocks"] - 1)),
-            ("bead", Text("drag: the length of a request"))]
+    lines.append(("free", Text("free: {n} of {total}", n=free, total=log["num_blocks"] - 1)))
+    grips = len(log["lengths"]) >= DEFAULT_REQUESTS
+    return [*lines, ("bead", Text("drag: the length of a request"))] if grips else lines
 
 
 def curve_figure(table: Table, lengths: list) -> Figure:
