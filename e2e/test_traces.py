@@ -2,9 +2,9 @@
 
 import json
 
+import parity
 import pytest
 
-import parity
 from k3core.lab.registry import experiment
 
 PICK = '[data-input="trace"] input[type="file"]'

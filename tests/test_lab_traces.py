@@ -8,7 +8,7 @@ import json
 import shlex
 import subprocess
 import sys
-import xml.etree.ElementTree as ElementTree
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given, settings

@@ -6,13 +6,33 @@ from collections.abc import Iterator
 
 from k3core.fleet.latency import PRICES
 from k3core.lab import traces_view as view
-from k3core.lab.contract import Check, Column, Experiment, Input, Metric, Prediction, Preset, Result, Scene, Snippet, Table
+from k3core.lab.contract import (
+    Check,
+    Column,
+    Experiment,
+    Input,
+    Metric,
+    Prediction,
+    Preset,
+    Result,
+    Scene,
+    Snippet,
+    Table,
+)
 from k3core.lab.display import binary_bytes, number
 from k3core.lab.params import Param, ParamError
 from k3core.lab.sizing import answer_for
 from k3core.lab.text import Text
 from k3core.lab.traces_problems import lines_in_words, reason
-from k3core.lab.traces_runs import Run, Setup, Trace, recount, run_steps, sample, trace_steps
+from k3core.lab.traces_runs import (
+    Run,
+    Setup,
+    Trace,
+    recount,
+    run_steps,
+    sample,
+    trace_steps,
+)
 from k3core.models import load, names
 from k3core.prefix_cache.policy import Policy, read_policy
 from k3core.sizing import Settings
@@ -182,8 +202,8 @@ def metrics(p, trace: Trace, setup: Setup, own: Run, bound: Run) -> list:
     block = (f"block_bytes = grain × bytes_per_token = {setup.grain} × {setup.bytes_per_token:g} = {setup.block_bytes}",
              f"checkpoint_bytes = {setup.checkpoint_bytes}")
     paid = (f"miss {price.miss}, hit {price.hit}, output {price.output} n$ per token ({price.source})",
-            f"({price.miss} × {tokens - own.hit_tokens} + {price.hit} × {own.hit_tokens} "
-            f"+ {price.output} × {own.output_tokens}) / 1e9")
+            (f"({price.miss} × {tokens - own.hit_tokens} + {price.hit} × {own.hit_tokens} "
+             f"+ {price.output} × {own.output_tokens}) / 1e9"))
     time = ("mean over the requests of (work of the new tokens behind the hit) / (FLOP/s seen on 8 × B300)",)
     return [
         Metric("hit_rate", Text("of the prompt tokens reused"), own.hit_rate, "share", kind="float",

@@ -13,7 +13,15 @@ from k3core.lab.params import ParamError
 from k3core.lab.text import Text
 from k3core.lab.traces_problems import lines_in_words, problem_in_words
 from k3core.prefix_cache.policy import Policy
-from k3core.traces import WORKLOADS, Counts, Request, TraceCache, TraceError, generate_trace, read_trace
+from k3core.traces import (
+    WORKLOADS,
+    Counts,
+    Request,
+    TraceCache,
+    TraceError,
+    generate_trace,
+    read_trace,
+)
 
 RECOUNTED, RECOUNTED_BLOCKS = 48, 6000  # at most so many requests, of so many blocks, are counted again, slowly
 BINS = 24  # parts of the trace in the figure of its course

@@ -147,10 +147,10 @@ def _policies(log: dict, top: float, width: float, narrow: bool, lang: str) -> t
         if chosen:
             bars.append(d.rect(left, y, wide, 14, "outline"))
         label = "label strong" if chosen else "label"
-        bars += [d.text(0, y - 4 if narrow else y + 12, name, label, data_click="policy", data_value=name),
+        parts.append(d.group(bars, f"policy:{name}"))  # words stay outside: what is pointed at gets an outline
+        parts += [d.text(0, y - 4 if narrow else y + 12, name, label, data_click="policy", data_value=name),
                  d.text(left + wide + 6, y + 12, percent(hit / log["tokens"], 3), label),
                  d.text(width, y - 4 if narrow else y + 12, words, "label small", "end")]
-        parts.append(d.group(bars, f"policy:{name}"))
         top += pitch
     return parts, top + 4
 
@@ -225,7 +225,7 @@ def _figure(name: str, tables: dict, own: str, log: bool, rules: list, title: Te
     x, y = table.columns[0].key, charts.quantitative("hit_rate", None, axis={"title": None, "format": ".0%", "tickCount": 5},
                                                      scale={"zero": True})
     scale = {"type": "log", "base": 2, "nice": False} if log else {"domain": [0, 100]}
-    ticks = {"values": sorted({row[0] for row in table.rows}), "format": ",.3~r"} if log else {"tickCount": 5}
+    ticks = {"values": sorted({row[0] for row in table.rows}), "format": ",d" if table.columns[0].kind == "exact" else ",.3~r"} if log else {"tickCount": 5}
     axis = charts.quantitative(x, table.columns[0].label, scale=scale, axis=ticks)
     layers = [charts.line_layer(axis, y, by, [x, "policy", "hit_rate"])]
     return Figure(name, name, title, caption, {"layer": [*layers, *(charts.rule_layer(value) for value in rules)]})
