@@ -47,7 +47,8 @@ def test_defaults_hold_the_claim_for_the_first_token_and_not_for_the_answer():
     found = metrics(DEFAULT)
     assert failed(DEFAULT) == set()
     assert found["vip_p99_isolated_ms"] <= 200 and found["vip_p99_shared_ms"] >= 800
-    assert [words.template for words in column(DEFAULT, "meanings", "verdict")] == ["holds", "holds", "first half fails"]
+    assert [words.template for words in column(DEFAULT, "meanings", "verdict")] == ["holds", "holds",
+                                                                                "first half fails"]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -120,7 +121,8 @@ def test_the_hit_rate_of_one_cent_is_the_root_of_the_price():
 
 def test_presets_cost_what_they_promise():
     short, agents = at("one-cent"), at("agentic-day")
-    assert short["cost_per_request_usd"] == pytest.approx(0.0075, abs=5e-5) and short["hit_rate"] > short["one_cent_hit_rate"]
+    assert short["cost_per_request_usd"] == pytest.approx(0.0075,
+                                                          abs=5e-5) and short["hit_rate"] > short["one_cent_hit_rate"]
     assert agents["cost_per_request_usd"] == pytest.approx(0.148, abs=1e-3) and agents["one_cent_hit_rate"] is None
     assert agents["vip_p99_isolated_ms"] > 2 * agents["vip_p99_shared_ms"]
 
@@ -146,7 +148,8 @@ def test_a_new_cluster_gets_its_share_and_no_prefix():
 
 def test_without_affinity_hits_fall():
     lost = at("round-robin")
-    assert lost["hit_rate"] == pytest.approx(0.55, abs=0.01) and metrics(DEFAULT)["hit_rate"] == pytest.approx(0.9, abs=0.005)
+    assert lost["hit_rate"] == pytest.approx(0.55, abs=0.01) and metrics(DEFAULT)["hit_rate"] == pytest.approx(0.9,
+                                                                                abs=0.005)
     assert lost["vip_p99_shared_ms"] > 60_000
 
 

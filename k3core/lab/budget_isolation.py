@@ -204,9 +204,11 @@ def _checks(p, cases: dict) -> list:
         Check("strict_isolates", Text("strict reservation: the burst changes no VIP request"), strict.changed == 0,
               strict.changed, 0),
         Check("within_budget", Text("strict reservation: no class holds more slots than its own"),
-              all(h <= s for h, s in zip(held, slots)), Text("VIP {vip}, ordinary {ordinary}", vip=held[0], ordinary=held[1]),
+              all(h <= s for h, s in zip(held, slots)),
+              Text("VIP {vip}, ordinary {ordinary}", vip=held[0], ordinary=held[1]),
               Text("at most {vip} and {ordinary}", vip=slots[0], ordinary=slots[1])),
-        Check("bucket_holds", Text("token bucket: in no stretch of time does more pass than the bucket holds and what flows in"),
+        Check("bucket_holds", Text("token bucket: in no stretch of time does more pass than the bucket holds and what "
+                                   "flows in"),
               passed <= most * (1 + 1e-9), passed, Text("at most {bound} tokens above the inflow", bound=number(most))),
         Check("books_balance", Text("every policy: each request served or refused, and Little's law L = λW"),
               all(check.passed for check in books), error, Text("an error of at most {bound}", bound=number(1e-9))),
@@ -221,16 +223,18 @@ def _metrics(own: Case, shared: Case) -> list:
     return [
         Metric("vip_p99_ms", Text("VIP, P99 of the time to first token"), own.p99_ms(vip=True), **ms),
         Metric("ordinary_p99_ms", Text("ordinary, P99 of the time to first token"), mine, **ms, how=(
-            Text("peak wait of a fluid = burst × (load − 1) = {seconds} s × ({load} − 1) = {wait} s", seconds=number(BURST),
+            Text("peak wait of a fluid = burst × (load − 1) = {seconds} s × ({load} − 1) = {wait} s",
+                 seconds=number(BURST),
                  load=number(load, 3), wait=number(fluid, 3)),)),
         Metric("vip_changed_by_burst", Text("VIP requests that the burst changes"), own.changed,
                text=Text("{changed} of {all}", changed=own.changed, all=int((own.arrivals.kind == VIP).sum()))),
         Metric("vip_p99_calm_ms", Text("VIP, P99 without the burst"), own.p99_ms(vip=True, calm=True), **ms),
         Metric("ordinary_price", Text("ordinary P99, against the shared queue"),
                mine / all_shared if mine and all_shared else None, "×", kind="float", scale=1.0),
-        Metric("idle_while_waiting", Text("slots idle while someone waits"), own.idle, "share", kind="float", scale=1.0),
-        Metric("burst_load", Text("offered to the fullest budget in the burst: {verdict}", verdict=verdict(load)), load, "×",
-               kind="float", scale=1.0),
+        Metric("idle_while_waiting", Text("slots idle while someone waits"), own.idle, "share", kind="float",
+               scale=1.0),
+        Metric("burst_load", Text("offered to the fullest budget in the burst: {verdict}", verdict=verdict(load)),
+               load, "×", kind="float", scale=1.0),
         Metric("rejected", Text("requests refused"), len(own.run.rejected)),
     ]
 
@@ -243,7 +247,8 @@ def policies_table(cases: dict) -> Table:
     ms = ("float", "ms", 1.0)
     return Table((Column("id", Text("id")), Column("policy", Text("policy")), Column("vip", Text("VIP P99"), *ms),
                   Column("vip_calm", Text("VIP P99, no burst"), *ms), Column("changed", Text("VIP changed")),
-                  Column("ordinary", Text("ordinary P99"), *ms), Column("ordinary_calm", Text("ordinary P99, no burst"), *ms),
+                  Column("ordinary", Text("ordinary P99"), *ms),
+                  Column("ordinary_calm", Text("ordinary P99, no burst"), *ms),
                   Column("idle", Text("idle while someone waits"), "float", "share", 1.0),
                   Column("rejected", Text("refused"))), rows, Text("Six policies, the same requests"))
 
@@ -257,7 +262,8 @@ def load_table(own: Case) -> Table:
             rows.append((KINDS.get(pool.name, Text("both")), when, pool.slots, pool.prefill,
                          verdict(max(pool.slots, pool.prefill))))
     return Table((Column("budget", Text("budget of")), Column("when", Text("when")),
-                  Column("slots", Text("slots"), "float", scale=1.0), Column("prefill", Text("prefill compute"), "float", scale=1.0),
+                  Column("slots", Text("slots"), "float", scale=1.0),
+                  Column("prefill", Text("prefill compute"), "float", scale=1.0),
                   Column("verdict", Text("verdict"))), rows, Text("Offered load, as a share of the budget"))
 
 
@@ -270,7 +276,8 @@ def spread_table(cases: dict) -> Table:
             if len(times):
                 rows.append((POLICY_NAMES[policy], kind, 1000 * percentile(times, 0.5), 1000 * percentile(times, 0.99)))
     return Table((Column("policy", Text("policy")), Column("kind", Text("class")),
-                  Column("median", Text("median"), "float", "ms", 1.0), Column("p99", Text("P99"), "float", "ms", 1.0)), rows)
+                  Column("median", Text("median"), "float", "ms", 1.0), Column("p99", Text("P99"), "float", "ms", 1.0)),
+                 rows)
 
 
 def lending_table(cases: dict) -> Table:
@@ -289,7 +296,8 @@ EXPERIMENT = Experiment(
     slug="budget-isolation", tab=13, family="fleet",
     name=Text("Budget isolation"),
     title=Text("Budget isolation: whose burst is it?"),
-    question=Text("VIP and ordinary requests share a cluster's state slots, prefill compute and pages. Ordinary traffic bursts. "
+    question=Text("VIP and ordinary requests share a cluster's state slots, prefill compute and pages. Ordinary "
+                  "traffic bursts. "
                   "Which admission policy keeps VIP out of it, and what do the others pay?"),
     params=(
         Param("policy", Text("Admission policy"), "choice", "strict", choices=tuple(POLICY_NAMES.items())),
@@ -307,25 +315,33 @@ EXPERIMENT = Experiment(
             ("label", Text("one ordinary request in ten calls itself VIP")))),
     ),
     presets=(
-        Preset("shared", Text("One queue for all"), Text("No budgets: VIP waits in the same line and its P99 rises from 150 ms to "
-               "5 seconds. Ordinary requests fare better than under any reservation."), {"policy": "shared"}),
-        Preset("priority", Text("Plain priority"), Text("VIP goes first but reserves nothing: a running request is not evicted, so VIP "
-               "still waits for a slot. Its P99 is 365 ms, and most VIP requests feel the burst."), {"policy": "priority"}),
-        Preset("lends", Text("Lending leaks"), Text("Idle VIP slots go to the burst and come back only when the borrower has "
-               "finished. Ordinary P99 falls by a quarter, VIP's rises to over 2 seconds."), {"policy": "borrow"}),
-        Preset("lend-half", Text("Lend half"), Text("At most half of a budget is lent: VIP always finds four slots that nobody "
-               "borrowed, and its P99 stays below a second."), {"policy": "borrow", "lend": 50}),
-        Preset("bucket", Text("Limit at the door"), Text("A token bucket cuts the burst off: those who get in are served in 200 ms, "
-               "and 69 requests are refused."), {"policy": "token_bucket"}),
-        Preset("tight", Text("A budget too small"), Text("VIP owns 4 slots and needs more than 4 on average: isolated from the burst, and slow "
-               "by itself. Isolation does not make a budget large enough."), {"vip_slots": 4}),
-        Preset("in-name-only", Text("Strict in name only"), Text("Strict reservation that lends what lies idle: the burst moves VIP "
-               "requests, and ordinary traffic holds more slots than it owns."), {"mistake": "lend"},
-               breaks=("strict_isolates", "within_budget")),
-        Preset("self-named", Text("VIP by its own word"), Text("One ordinary request in ten carries the VIP label. The budgets are kept, "
-               "and the burst is inside VIP's."), {"mistake": "label"}, breaks=("strict_isolates",)),
+        Preset("shared", Text("One queue for all"), Text(
+            "No budgets: VIP waits in the same line and its P99 rises from 150 ms to 5 seconds. Ordinary requests "
+            "fare better than under any reservation."), {"policy": "shared"}),
+        Preset("priority", Text("Plain priority"), Text(
+            "VIP goes first but reserves nothing: a running request is not evicted, so VIP still waits for a slot. "
+            "Its P99 is 365 ms, and most VIP requests feel the burst."), {"policy": "priority"}),
+        Preset("lends", Text("Lending leaks"), Text(
+            "Idle VIP slots go to the burst and come back only when the borrower has finished. Ordinary P99 falls by "
+            "a quarter, VIP's rises to over 2 seconds."), {"policy": "borrow"}),
+        Preset("lend-half", Text("Lend half"), Text(
+            "At most half of a budget is lent: VIP always finds four slots that nobody borrowed, and its P99 stays "
+            "below a second."), {"policy": "borrow", "lend": 50}),
+        Preset("bucket", Text("Limit at the door"), Text(
+            "A token bucket cuts the burst off: those who get in are served in 200 ms, and 69 requests are refused."),
+            {"policy": "token_bucket"}),
+        Preset("tight", Text("A budget too small"), Text(
+            "VIP owns 4 slots and needs more than 4 on average: isolated from the burst, and slow by itself. "
+            "Isolation does not make a budget large enough."), {"vip_slots": 4}),
+        Preset("in-name-only", Text("Strict in name only"), Text(
+            "Strict reservation that lends what lies idle: the burst moves VIP requests, and ordinary traffic holds "
+            "more slots than it owns."), {"mistake": "lend"}, breaks=("strict_isolates", "within_budget")),
+        Preset("self-named", Text("VIP by its own word"), Text(
+            "One ordinary request in ten carries the VIP label. The budgets are kept, and the burst is inside VIP's."),
+            {"mistake": "label"}, breaks=("strict_isolates",)),
     ),
-    prediction=Prediction(Text("Budgets kept strictly apart leave VIP untouched. How does the P99 of ordinary requests compare with "
+    prediction=Prediction(Text("Budgets kept strictly apart leave VIP untouched. How does the P99 of ordinary "
+                               "requests compare with "
                                "that of one shared queue?"),
                           tuple(Text("about {times} times as long", times=number(price)) for price in PRICES)),
     function=run,

@@ -1,4 +1,4 @@
-"""What the tab `budget-isolation` shows: a cluster's three budgets and queues at a moment, its history, six policies."""
+"""What the tab `budget-isolation` shows: budgets and queues at a moment, the history, six policies."""
 
 from heapq import heapify, heappop, heappush
 from math import isnan
@@ -79,7 +79,8 @@ def _curves(run, kind: np.ndarray) -> list:
 
 def moment(log: dict, time: float) -> dict:
     """Who runs, who waits, which lanes compute and how many pages are in use at a time."""
-    now = {"running": [], "waiting": ([], []), "lanes": [None] * len(log["budgets"]), "pages": [[0, 0] for _ in log["budgets"]],
+    now = {"running": [], "waiting": ([], []), "lanes": [None] * len(log["budgets"]),
+           "pages": [[0, 0] for _ in log["budgets"]],
            "lent": 0}
     for index, (kind, klass, pool, slot, need, arrival, start, first, end) in enumerate(log["requests"]):
         if isnan(start) or not arrival <= time < end:
@@ -115,7 +116,8 @@ def _phase(log: dict, time: float) -> Text:
 def _state(log: dict, now: dict) -> Text:
     running = [sum(kind == k for _, kind, _, _ in now["running"]) for k in (0, 1)]
     return Text("VIP: {vip} running, {vip_wait} waiting. Ordinary: {ordinary} running, {ordinary_wait} waiting.",
-                vip=running[0], vip_wait=len(now["waiting"][0]), ordinary=running[1], ordinary_wait=len(now["waiting"][1]))
+                vip=running[0], vip_wait=len(now["waiting"][0]), ordinary=running[1],
+                ordinary_wait=len(now["waiting"][1]))
 
 
 def _note(log: dict, now: dict) -> Text:
@@ -124,7 +126,8 @@ def _note(log: dict, now: dict) -> Text:
     if now["lent"]:
         return Text("In a slot of the other class: {lent}.", lent=now["lent"])
     if free and waiting and max(waiting) > NOTABLE:
-        return Text("Idle slots: {free}, while the longest wait is {wait}.", free=free, wait=seconds_words(max(waiting)))
+        return Text("Idle slots: {free}, while the longest wait is {wait}.", free=free,
+                    wait=seconds_words(max(waiting)))
     if waiting:
         return Text("The longest wait so far is {wait}.", wait=seconds_words(max(waiting)))
     return Text("Nobody waits.")
@@ -171,7 +174,8 @@ def _budgets(log: dict, now: dict, y: float, width: float, lang: str) -> tuple:
     for slot in range(log["slots"]):
         index, kind, foreign = held.get(slot, (None, None, False))
         style = "free" if index is None else STYLES[kind] + (" lent" if foreign else "")
-        parts.append(d.rect(slot * cell + 0.5, y + 18, cell - 2, 26, style, None if index is None else f"request:{index}"))
+        parts.append(d.rect(slot * cell + 0.5, y + 18, cell - 2, 26, style,
+                            None if index is None else f"request:{index}"))
     parts += _border(vip_slots * cell - 0.5, y + 14, 34, "vip_slots", cell, split)
     y += 56
     shares = ((Text("prefill compute"), "vip_compute", vip_compute, 100, " %", _lanes(log, now)),
@@ -239,11 +243,13 @@ def _history(log: dict, time: float, left: float, right: float, y: float, lang: 
     y = base + 14
     quarter = [left + step * unit / 4 for step in range(int(END * 4) + 1)]
     vip, ordinary = log["waiting"]
-    most = max(10, *(a + b for a, b in zip(vip, ordinary)))
+    both = [a + b for a, b in zip(vip, ordinary)]
+    most = max(10, *both)
     base = y + 60
-    for style, bottoms, tops in (("vip", [0] * len(vip), vip), ("ordinary", vip, [a + b for a, b in zip(vip, ordinary)])):
-        parts.append(d.path(steps(quarter, bottoms, tops, base, 48 / most), style))
-    parts += [d.text(0, y + 6, Text("waiting").render(lang), "label small"), d.text(left - 4, base - 44, number(most), "label small", "end"),
+    parts.append(d.path(steps(quarter, [0] * len(vip), vip, base, 48 / most), "vip"))
+    parts.append(d.path(steps(quarter, vip, both, base, 48 / most), "ordinary"))
+    parts += [d.text(0, y + 6, Text("waiting").render(lang), "label small"),
+              d.text(left - 4, base - 44, number(most), "label small", "end"),
               d.line(left, base, right, base), *_clock(time, left, unit, top - 4, base), grip]
     return parts, base
 
@@ -281,7 +287,7 @@ def _latencies(log: dict, time: float, left: float, right: float, y: float, lang
 
 
 def _policies(log: dict, y: float, width: float, lang: str) -> tuple:
-    """A row per policy: both P99 on one logarithmic scale, and how many VIP requests the burst changes. A click chooses."""
+    """A row per policy: both P99 on a logarithmic scale, VIP requests that the burst changes. A click chooses."""
     left, last = (68, 94) if width < 500 else (168, 140)
     unit = width - left - last
     parts = [d.line(0, y - 18, width, y - 18),
@@ -307,7 +313,8 @@ def _policies(log: dict, y: float, width: float, lang: str) -> tuple:
 def _legend(log: dict, now: dict) -> list:
     """What the colours are, with counts at the moment shown."""
     running = [sum(kind == k for _, kind, _, _ in now["running"]) for k in (0, 1)]
-    lines = [("vip", Text("VIP: {running} running, {waiting} waiting", running=running[0], waiting=len(now["waiting"][0]))),
+    lines = [("vip", Text("VIP: {running} running, {waiting} waiting", running=running[0],
+                          waiting=len(now["waiting"][0]))),
              ("ordinary", Text("ordinary: {running} running, {waiting} waiting", running=running[1],
                                waiting=len(now["waiting"][1]))),
              ("free", Text("free slots: {count}", count=log["slots"] - len(now["running"])))]
@@ -315,7 +322,8 @@ def _legend(log: dict, now: dict) -> list:
         lines.append(("lent", Text("in a slot of the other class: {count}", count=now["lent"])))
     if log["refused"]:
         lines.append(("miss", Text("refused in all: {count}", count=len(log["refused"]))))
-    lines.append(("bead", Text("drag: the three borders, the height of the burst; a click on a row chooses the policy")))
+    lines.append(("bead", Text("drag: the three borders, the height of the burst; a click on a row chooses the "
+                               "policy")))
     return lines
 
 
@@ -324,13 +332,16 @@ def spread_figure(table: Table) -> Figure:
     order = [POLICY_NAMES[name] for name in POLICY_NAMES]
     y = {"field": "policy", "type": "nominal", "title": None, "sort": order}
     offset = {"field": "kind", "type": "nominal", "sort": list(KINDS), "scale": {"domain": list(KINDS)}}
-    axis = {"labelExpr": "datum.value >= 1000 ? datum.value / 1000 + ' s' : datum.value + ' ms'", "values": [30, 100, 300, 1000, 3000, 10000]}
+    axis = {"labelExpr": "datum.value >= 1000 ? datum.value / 1000 + ' s' : datum.value + ' ms'",
+            "values": [30, 100, 300, 1000, 3000, 10000]}
     x = {"field": "median", "type": "quantitative", "title": None, "scale": {"type": "log"}, "axis": axis}
     layers = [{"mark": {"type": "rule", "strokeWidth": width}, "transform": [{"filter": f"datum.kind === '{kind}'"}],
-               "encoding": {"x": x, "x2": {"field": "p99"}, "y": y, "yOffset": offset, "color": {"value": charts.colour(kind)}}}
+               "encoding": {"x": x, "x2": {"field": "p99"}, "y": y, "yOffset": offset,
+                            "color": {"value": charts.colour(kind)}}}
               for kind, width in (("vip", 7), ("ordinary", 3))]
     return Figure("spread", "spread", Text("Time to first token: from the median to P99"),
-                  Text("Thick: VIP, thin: ordinary. Left end: half of the requests are faster. Right end: 99 % are. A policy moves the "
+                  Text("Thick: VIP, thin: ordinary. Left end: half of the requests are faster. Right end: 99 % are. A "
+                       "policy moves the "
                        "two classes against each other; none makes both short."), {"layer": layers})
 
 
@@ -340,9 +351,13 @@ def lending_figure(table: Table) -> Figure:
     y = charts.quantitative("change", None, axis={"title": None, "tickCount": 5, "labelExpr": "datum.label + ' s'"})
     colour = {"field": "kind", "type": "nominal", "legend": None,
               "scale": {"domain": list(KINDS), "range": [charts.colour("vip"), charts.colour("ordinary")]}}
-    shape = {"field": "kind", "type": "nominal", "legend": None, "scale": {"domain": list(KINDS), "range": ["diamond", "circle"]}}
-    layer = {"mark": {"type": "point", "filled": True, "size": 26}, "encoding": {"x": x, "y": y, "color": colour, "shape": shape}}
+    shape = {"field": "kind", "type": "nominal", "legend": None,
+             "scale": {"domain": list(KINDS), "range": ["diamond", "circle"]}}
+    layer = {"mark": {"type": "point", "filled": True, "size": 26},
+             "encoding": {"x": x, "y": y, "color": colour, "shape": shape}}
     zero = {"mark": "rule", "encoding": {"y": {"datum": 0, "type": "quantitative"}, "color": {"value": "var(--ink)"}}}
     return Figure("lending", "lending", Text("Where lending helps and where it leaks"),
-                  Text("First token under lending less first token under strict reservation, request by request. Below the line: earlier, "
-                       "the borrowers. Above: later, the VIP requests (diamonds) whose slots were lent."), {"layer": [layer, zero]})
+                  Text("First token under lending less first token under strict reservation, request by request. "
+                       "Below the line: earlier, "
+                       "the borrowers. Above: later, the VIP requests (diamonds) whose slots were lent."),
+                  {"layer": [layer, zero]})

@@ -27,7 +27,8 @@ from k3core.lab.text import Text
 ROUTER_NAMES = {"affinity": Text("session affinity"), "bounded_affinity": Text("affinity with bounded loads"),
                 "cache_cost": Text("cache-aware cost"), "least_loaded": Text("least loaded"),
                 "two_choices": Text("two random choices"), "round_robin": Text("round robin")}
-MEASURES = {"wait": Text("waiting only"), "ttft": Text("until the first token"), "response": Text("until the last token")}
+MEASURES = {"wait": Text("waiting only"), "ttft": Text("until the first token"),
+            "response": Text("until the last token")}
 LIMITS = (200.0, 800.0)  # milliseconds of the claim: isolated at most, shared at least
 MEASURED = (  # llm-d-batch-gateway #491: P50, P95, P99 of the first token in ms, interactive beside batch
     (Text("interactive alone"), 72.8, 90.7, 96.5), (Text("no protection"), 258.4, 871.5, 941.3),
@@ -50,10 +51,12 @@ def run(p, seed: int):
         checks=_checks(runs),
         tables=tables,
         figures=[view.percentiles_figure(tables["percentiles"]), view.cost_figure(tables["cost"], own.hit_rate)],
-        scenes=[Scene("fleet", Text("The fleet over time: kill a cluster, add one, raise the burst"), log, view.captions(log),
+        scenes=[Scene("fleet", Text("The fleet over time: kill a cluster, add one, raise the burst"), log,
+                      view.captions(log),
                       poster=log["poster"])],
         answer=sum((shared or 0.0) > bound for bound in OPTIONS),
-        answer_text=Text("It is {shared} in one queue, and {isolated} with a budget of its own.", shared=view.ms_words(shared),
+        answer_text=Text("It is {shared} in one queue, and {isolated} with a budget of its own.",
+                         shared=view.ms_words(shared),
                          isolated=view.ms_words(finite(runs.outcomes["strict"].p99_ms(0, measure)))),
     )
 
@@ -68,20 +71,25 @@ def _metrics(runs: Runs) -> list:
     needed = one_cent_hit_rate(prompt, output)
     load = max((max(pool.slots, pool.prefill) for pool in own.load_in_burst), default=0.0)
     return [
-        Metric("vip_p99_isolated_ms", Text("VIP P99 with its own budget, {measure}", measure=measure), values["strict", 0], **ms),
-        Metric("vip_p99_shared_ms", Text("VIP P99 in one queue, {measure}", measure=measure), values["shared", 0], **ms),
+        Metric("vip_p99_isolated_ms", Text("VIP P99 with its own budget, {measure}", measure=measure),
+               values["strict", 0], **ms),
+        Metric("vip_p99_shared_ms", Text("VIP P99 in one queue, {measure}", measure=measure), values["shared", 0],
+               **ms),
         Metric("ordinary_p99_isolated_ms", Text("ordinary P99 beside VIP's budget"), values["strict", 1], **ms),
         Metric("ordinary_p99_shared_ms", Text("ordinary P99 in one queue"), values["shared", 1], **ms),
         Metric("hit_rate", Text("prompt tokens found in the cache"), own.hit_rate, "share", kind="float", scale=1.0),
         Metric("cost_per_request_usd", Text("price of a request, K3 list prices"), own.cost_usd, "USD", badge="derived",
                kind="float", scale=1.0, text=f"${number(own.cost_usd, 3)}", how=(
-                   Text("{prompt} prompt tokens, {share} of them hits; {output} output tokens", prompt=number(prompt, 5),
+                   Text("{prompt} prompt tokens, {share} of them hits; {output} output tokens",
+                        prompt=number(prompt, 5),
                         share=number(own.hit_rate, 3), output=number(output, 4)),
                    Text("$3.00 a million for misses, $0.30 for hits, $15.00 for output"))),
-        Metric("one_cent_hit_rate", Text("hit rate at which a request costs one cent"), needed, "share", badge="derived",
+        Metric("one_cent_hit_rate", Text("hit rate at which a request costs one cent"), needed, "share",
+               badge="derived",
                kind="float", scale=1.0),
         Metric("rejected", Text("requests refused"), own.rejected),
-        Metric("load_in_burst", Text("offered to the fullest budget in the burst: {verdict}", verdict=verdict(load)), load, "×",
+        Metric("load_in_burst", Text("offered to the fullest budget in the burst: {verdict}", verdict=verdict(load)),
+               load, "×",
                kind="float", scale=1.0),
         Metric("inside_mean", Text("requests inside on average, L"), inside, kind="float", scale=1.0, how=(
             Text("λ = {rate} per second, W = {mean} s, λW = {product}", rate=number(rate), mean=number(mean),
@@ -105,7 +113,8 @@ def _checks(runs: Runs) -> list:
         Check("littles_law", Text("Little's law, L = λW, in the fleet and in its slots"), error <= LITTLE, error,
               Text("a relative error of at most {bound}", bound=number(LITTLE))),
         Check("conservation_law", Text("conservation law: on one server, priority moves waiting and removes none"),
-              runs.law_error <= CONSERVED, runs.law_error, Text("a relative error of at most {bound}", bound=number(CONSERVED))),
+              runs.law_error <= CONSERVED, runs.law_error,
+              Text("a relative error of at most {bound}", bound=number(CONSERVED))),
         Check("slots_within_capacity", Text("no cluster runs more requests than it has slots"),
               peak <= runs.situation.slots, peak, runs.situation.slots),
     ]
@@ -118,13 +127,16 @@ def classes_table(runs: Runs) -> Table:
         for one, burst in zip(outcome.classes, outcome.in_burst):
             times, low_high = getattr(one, measure), getattr(one, measure).p99_interval
             values = (times.mean, times.p50, times.p90, times.p95, times.p99, *low_high, getattr(burst, measure).p99)
-            rows.append((f"policy:{policy}", POLICY_NAMES[policy], KINDS[one.name], one.completed, sum(one.rejected.values()),
+            rows.append((f"policy:{policy}", POLICY_NAMES[policy], KINDS[one.name], one.completed,
+                         sum(one.rejected.values()),
                          one.lost_attempts, *(finite(1000 * value) for value in values)))
     ms = ("float", "ms", 1.0)
     return Table((Column("id", Text("id")), Column("policy", Text("policy")), Column("class", Text("class")),
-                  Column("served", Text("served")), Column("refused", Text("refused")), Column("lost", Text("lost attempts")),
+                  Column("served", Text("served")), Column("refused", Text("refused")),
+                  Column("lost", Text("lost attempts")),
                   Column("mean", Text("mean"), *ms), Column("p50", Text("P50"), *ms), Column("p90", Text("P90"), *ms),
-                  Column("p95", Text("P95"), *ms), Column("p99", Text("P99"), *ms), Column("low", Text("P99 from"), *ms),
+                  Column("p95", Text("P95"), *ms), Column("p99", Text("P99"), *ms),
+                  Column("low", Text("P99 from"), *ms),
                   Column("high", Text("to (95 %)"), *ms), Column("burst", Text("P99 in the burst"), *ms)),
                  rows, Text("Every class under each policy, {measure}", measure=MEASURES[measure]))
 
@@ -137,7 +149,8 @@ def meanings_table(runs: Runs) -> Table:
         rows.append((name, isolated, shared, claim_verdict(isolated, shared)))
     ms = ("float", "ms", 1.0)
     return Table((Column("measure", Text("measured")), Column("isolated", Text("VIP P99, own budget"), *ms),
-                  Column("shared", Text("VIP P99, one queue"), *ms), Column("verdict", Text("at most 200, at least 800 ms"))),
+                  Column("shared", Text("VIP P99, one queue"), *ms),
+                  Column("verdict", Text("at most 200, at least 800 ms"))),
                  rows, Text("What 200 ms can mean"))
 
 
@@ -169,11 +182,12 @@ def clusters_table(runs: Runs, p) -> Table:
     """What each cluster that is drawn did under the reader's policy."""
     run, rows = runs.own.run, []
     computed, done = run.computed_tokens().tolist(), run.completed
-    for letter, cluster in view.drawn(p, runs):
+    for letter, cluster in view.drawn(p):
         mine = done & (run.cluster == cluster)
         prompt, hit = int(run.requests.prompt[mine].sum()), int(run.hit[mine].sum())
         lost = sum(row[1] == cluster for row in run.lost)
-        rows.append((f"node:{letter}", letter, int(mine.sum()), lost, prompt, computed[cluster], hit / prompt if prompt else None))
+        rows.append((f"node:{letter}", letter, int(mine.sum()), lost, prompt, computed[cluster],
+                     hit / prompt if prompt else None))
     return Table((Column("id", Text("id")), Column("cluster", Text("cluster")), Column("served", Text("served")),
                   Column("lost", Text("lost attempts")), Column("prompt", Text("prompt tokens served")),
                   Column("computed", Text("prompt tokens computed")),
@@ -183,7 +197,8 @@ def clusters_table(runs: Runs, p) -> Table:
 def measured_table() -> Table:
     """Published: what protection did for interactive requests on a real engine."""
     ms = ("float", "ms", 1.0)
-    return Table((Column("protection", Text("protection")), Column("p50", Text("P50"), *ms), Column("p95", Text("P95"), *ms),
+    return Table((Column("protection", Text("protection")), Column("p50", Text("P50"), *ms),
+                  Column("p95", Text("P95"), *ms),
                   Column("p99", Text("P99"), *ms)), list(MEASURED),
                  Text("Measured elsewhere: gpt-oss-120b beside batch jobs, llm-d-batch-gateway #491"))
 
@@ -212,7 +227,8 @@ EXPERIMENT = Experiment(
     slug="fleet-simulation", tab=14, family="fleet",
     name=Text("Simulation"),
     title=Text("A fleet under a burst: routing, admission, failure"),
-    question=Text("Does a budget of its own keep VIP's P99 within 200 ms while a shared queue takes it past 800 ms? On which "
+    question=Text("Does a budget of its own keep VIP's P99 within 200 ms while a shared queue takes it past 800 ms? "
+                  "On which "
                   "service times, with which prefixes, and who pays when a cluster dies in the middle?"),
     params=(
         Param("traffic", Text("Traffic"), "choice", "chat", choices=(
@@ -229,42 +245,57 @@ EXPERIMENT = Experiment(
               help=Text("10: some 30,000 requests. It can be stopped.")),
         Param("deaths", Text("Second at which a, b, c, … dies"), "list", [0] * 8, 0, 600, 1, max_length=8,
               help=Text("0: never. In the drawing: × at a cluster, at the time of the clock.")),
-        Param("repair", Text("A dead cluster is back after, seconds"), "int", 0, 0, 300, 5, help=Text("0: never. It comes back empty.")),
+        Param("repair", Text("A dead cluster is back after, seconds"), "int", 0, 0, 300, 5,
+              help=Text("0: never. It comes back empty.")),
         Param("joins", Text("Seconds at which a cluster joins"), "list", [0] * 4, 0, 600, 1, max_length=4),
         Param("mistake", Text("Mistake"), "choice", "none", breaker=True, choices=(
             ("none", Text("none")), ("lend", Text("strict lends what lies idle")),
             ("forget", Text("what a dead cluster had is forgotten")))),
     ),
     presets=(
-        Preset("unprotected", Text("One queue"), Text("The same traffic without budgets: through the burst everyone waits, VIP too, and "
-               "P99 is above ten seconds for both."), {"policy": "shared"}),
-        Preset("claim", Text("The claim: 200 and 800 ms"), Text("Answers that take exactly 100 ms, 64 slots, a burst of four times: "
-               "VIP P99 is about 150 ms with its own quarter and 2.5 s in one queue. Ordinary P99 pays about 40 %."),
-               {"traffic": "fixed", "clusters": 1, "burst": 4.0, "vip_percent": 25}),
-        Preset("claim-exponential", Text("The claim fails"), Text("The same with exponential answers of 100 ms on average: P99 of the "
-               "answer alone is 461 ms, so no isolation can reach 200 ms. It is 484 ms although VIP owns 38 %."),
-               {"traffic": "exponential", "clusters": 1, "burst": 4.0, "vip_percent": 38}),
-        Preset("round-robin", Text("Without affinity"), Text("Round robin sends each turn to another cluster: hits fall from 90 to 55 %, "
-               "the fleet computes four times as many tokens, and P99 rises to minutes."), {"router": "round_robin"}),
-        Preset("cluster-loss", Text("A cluster dies"), Text("Cluster a dies at 30 s and is back, empty, at 60 s. Its sessions prefill "
-               "again, first on their secondaries and then at home: VIP P99 rises from 155 ms to seconds."),
-               {"burst": 1.0, "deaths": [30], "repair": 30}),
-        Preset("scale-out", Text("A cluster joins"), Text("A fifth cluster joins in the burst. It takes a fifth of all sessions and none of "
-               "their prefixes, so it starts as the slowest of all."), {"burst": 2.5, "joins": [35]}),
-        Preset("agentic-day", Text("Agents, 400K tokens"), Text("98 % of the prompt tokens are hits, and a request still costs 15 cents. "
-               "VIP is slower with 40 % of its own than in the shared queue, which is never full."),
-               {"traffic": "agents", "burst": 2.0, "vip_percent": 40}),
-        Preset("one-cent", Text("Under one cent"), Text("Short questions behind a cached prefix, 250 tokens of answer: 0.75 cents each. "
-               "Without a single hit it would be 2.5. And with no burst to fear, VIP's 30 % of the machine is slower than sharing all of it."), {"traffic": "short", "burst": 1.0}),
-        Preset("in-name-only", Text("Strict in name only"), Text("Strict reservation that lends what lies idle: VIP feels the burst, and "
-               "the check says how many requests."), {"mistake": "lend"}, breaks=("isolated",)),
-        Preset("forgotten", Text("Lost with their cluster"), Text("Cluster a dies at 40 s and the router forgets what it had: requests are "
-               "missing from the books, and Little's law notices."),
-               {"mistake": "forget", "deaths": [40]}, breaks=("requests_conserved", "littles_law")),
+        Preset("unprotected", Text("One queue"), Text(
+            "The same traffic without budgets: through the burst everyone waits, VIP too, and P99 is above ten "
+            "seconds for both."), {"policy": "shared"}),
+        Preset("claim", Text("The claim: 200 and 800 ms"), Text(
+            "Answers that take exactly 100 ms, 64 slots, a burst of four times: VIP P99 is about 150 ms with its own "
+            "quarter and 2.5 s in one queue. Ordinary P99 pays about 40 %."),
+            {"traffic": "fixed", "clusters": 1, "burst": 4.0, "vip_percent": 25}),
+        Preset("claim-exponential", Text("The claim fails"), Text(
+            "The same with exponential answers of 100 ms on average: P99 of the answer alone is 461 ms, so no "
+            "isolation can reach 200 ms. It is 484 ms although VIP owns 38 %."),
+            {"traffic": "exponential", "clusters": 1, "burst": 4.0, "vip_percent": 38}),
+        Preset("round-robin", Text("Without affinity"), Text(
+            "Round robin sends each turn to another cluster: hits fall from 90 to 55 %, the fleet computes four times "
+            "as many tokens, and P99 rises to minutes."), {"router": "round_robin"}),
+        Preset("cluster-loss", Text("A cluster dies"), Text(
+            "Cluster a dies at 30 s and is back, empty, at 60 s. Its sessions prefill again, first on their "
+            "secondaries and then at home: VIP P99 rises from 155 ms to seconds."),
+            {"burst": 1.0, "deaths": [30], "repair": 30}),
+        Preset("scale-out", Text("A cluster joins"), Text(
+            "A fifth cluster joins in the burst. It takes a fifth of all sessions and none of their prefixes, so it "
+            "starts as the slowest of all."), {"burst": 2.5, "joins": [35]}),
+        Preset("agentic-day", Text("Agents, 400K tokens"), Text(
+            "98 % of the prompt tokens are hits, and a request still costs 15 cents. VIP is slower with 40 % of its "
+            "own than in the shared queue, which is never full."),
+            {"traffic": "agents", "burst": 2.0, "vip_percent": 40}),
+        Preset("one-cent", Text("Under one cent"), Text(
+            "Short questions behind a cached prefix, 250 tokens of answer: 0.75 cents each. Without a single hit it "
+            "would be 2.5. And with no burst to fear, VIP's 30 % of the machine is slower than sharing all of it."),
+            {"traffic": "short", "burst": 1.0}),
+        Preset("in-name-only", Text("Strict in name only"), Text(
+            "Strict reservation that lends what lies idle: VIP feels the burst, and the check says how many requests."),
+            {"mistake": "lend"}, breaks=("isolated",)),
+        Preset("forgotten", Text("Lost with their cluster"), Text(
+            "Cluster a dies at 40 s and the router forgets what it had: requests are missing from the books, and "
+            "Little's law notices."),
+            {"mistake": "forget", "deaths": [40]}, breaks=("requests_conserved", "littles_law")),
     ),
-    prediction=Prediction(Text("Without budgets, VIP and ordinary requests share one queue through the burst. What becomes of VIP's P99?"),
-                          (Text("it stays within 200 ms"), Text("200 to 800 ms"), Text("0.8 to 5 s"), Text("more than 5 s"))),
+    prediction=Prediction(Text("Without budgets, VIP and ordinary requests share one queue through the burst. What "
+                               "becomes of VIP's P99?"),
+                          (Text("it stays within 200 ms"), Text("200 to 800 ms"), Text("0.8 to 5 s"),
+                           Text("more than 5 s"))),
     function=run,
     draw={"fleet": view.draw_fleet},
-    code=(play, Scenario, Admission, Affinity, BoundedAffinity, CacheCost, LeastLoaded, forget_lost, conservation_error),
+    code=(play, Scenario, Admission, Affinity, BoundedAffinity, CacheCost, LeastLoaded, forget_lost,
+          conservation_error),
 )

@@ -1,7 +1,5 @@
 """What the tab `fleet-simulation` shows: clusters as lanes over time, latencies below them, two charts."""
 
-from math import isnan
-
 import numpy as np
 
 from k3core.lab import charts
@@ -9,6 +7,7 @@ from k3core.lab import drawing as d
 from k3core.lab.contract import Figure, Picture, Result, Scene, Table
 from k3core.lab.display import number, percent
 from k3core.lab.fleet_nodes import LETTERS
+from k3core.lab.fleet_simulation_runs import finite
 from k3core.lab.fleet_time import (
     LogScale,
     clock_words,
@@ -30,7 +29,7 @@ LOW, HIGH = 0.03, 120.0
 STYLES = ("vip", "ordinary")
 
 
-def drawn(p, runs) -> list:
+def drawn(p) -> list:
     """(letter, cluster index) of the clusters that are drawn: the first ones, and those that join."""
     first = [(LETTERS[place], place) for place in range(p.clusters)]
     joins = sum(time > 0 for time in p.joins)
@@ -42,10 +41,11 @@ def events(p, runs) -> dict:
     chosen, own = runs.situation, runs.own
     tick, run = chosen.length / UNTIL_LAST_ARRIVAL, own.run
     times = np.arange(BINS) * tick / 2
-    lanes = [_lane(p, run, letter, cluster, times, tick) for letter, cluster in drawn(p, runs)]
+    lanes = [_lane(p, run, letter, cluster, times, tick) for letter, cluster in drawn(p)]
     load = max((max(pool.slots, pool.prefill) for pool in own.load_in_burst), default=0.0)
     return {
-        "tick": tick, "length": chosen.length, "window": chosen.window, "poster": round(chosen.window[1] / tick) - 1, "lanes": lanes,
+        "tick": tick, "length": chosen.length, "window": chosen.window, "poster": round(chosen.window[1] / tick) - 1,
+        "lanes": lanes,
         "deaths": [*p.deaths, *[0] * 8][:8], "joins": [*p.joins, *[0] * 4][:4], "slots": chosen.slots, "load": load,
         "undrawn": chosen.clusters - p.clusters, "policy": p.policy, "measure": chosen.measure,
         "running": _totals(run, run.busy_intervals(), times), "waiting": _totals(run, run.waiting_intervals(), times),
@@ -53,8 +53,8 @@ def events(p, runs) -> dict:
         "burst": p.burst, "rates": (chosen.vip_rate, chosen.ordinary_rate), "incidents": _incidents(runs, lanes),
         "marks": [_marks(run, run.requests.klass == k, getattr(run, chosen.measure), MARKS) for k in (0, 1)],
         "other": _marks(run, run.requests.klass == 0, getattr(runs.outcomes["shared"].run, chosen.measure), LINE_MARKS),
-        "p99": [1000 * getattr(one, chosen.measure).p99 for one in own.classes],
-        "p99_shared": 1000 * getattr(runs.outcomes["shared"].classes[0], chosen.measure).p99,
+        "p99": finite(own.p99_ms(0, chosen.measure)),
+        "p99_shared": finite(runs.outcomes["shared"].p99_ms(0, chosen.measure)),
     }
 
 
@@ -132,11 +132,13 @@ def captions(log: dict) -> list:
     said = []
     for frame in range(FRAMES):
         time, place = frame * log["tick"], min(2 * frame, BINS - 1)
-        (vip, ordinary), (vip_wait, ordinary_wait) = ([curve[place] for curve in log[name]] for name in ("running", "waiting"))
+        vip, ordinary = (curve[place] for curve in log["running"])
+        vip_wait, ordinary_wait = (curve[place] for curve in log["waiting"])
         state = Text("VIP: {vip} running, {vip_wait} waiting. Ordinary: {ordinary} running, {ordinary_wait} waiting.",
-                     vip=number(vip), vip_wait=number(vip_wait), ordinary=number(ordinary), ordinary_wait=number(ordinary_wait))
-        said.append(Text("{time} s, {phase}. {state} {note}", time=clock_words(time), phase=_phase(log, time), state=state,
-                         note=_note(log, time)))
+                     vip=number(vip), vip_wait=number(vip_wait), ordinary=number(ordinary),
+                     ordinary_wait=number(ordinary_wait))
+        said.append(Text("{time} s, {phase}. {state} {note}", time=clock_words(time), phase=_phase(log, time),
+                         state=state, note=_note(log, time)))
     return said
 
 
@@ -156,7 +158,8 @@ def _note(log: dict, time: float) -> Text:
         return _incident_words(*news[-1])
     begin, end = log["window"]
     if begin <= time < end and log["load"] >= 1:
-        return Text("One budget is offered {load} times what it can do: unstable, its queue grows.", load=number(log["load"], 3))
+        return Text("One budget is offered {load} times what it can do: unstable, its queue grows.",
+                    load=number(log["load"], 3))
     place = min(int(2 * time / log["tick"]), BINS - 1)
     hits = [lane["hits"][place] for lane in log["lanes"] if lane["hits"][place] is not None]
     if hits:
@@ -285,7 +288,8 @@ def _new(log: dict, axis: Axis, y: float, lang: str) -> tuple:
     if 0 in log["joins"]:
         letter = LETTERS[len(log["lanes"])]
         place = log["joins"].index(0)
-        parts = [d.rect(0, y, 34, 19, "ghost add", data_click="joins", data_value=_with(log["joins"], place, axis.second)),
+        joined = _with(log["joins"], place, axis.second)
+        parts = [d.rect(0, y, 34, 19, "ghost add", data_click="joins", data_value=joined),
                  d.text(17, y + 14, f"+ {letter}", "on-grip", "middle")]
     if log["undrawn"] > 0:
         words = Text("and {count} more clusters", count=log["undrawn"]).render(lang)
@@ -309,26 +313,18 @@ def _latencies(log: dict, axis: Axis, y: float, lang: str) -> tuple:
         parts.append(d.path(_polyline(place(log["other"])), "vip-shared"))
     parts.append(d.path(diamonds(place(log["marks"][0]), 5.5), "vip"))
     labels = []
-    for value, style, label in ((log["p99"][0], "vip-line", Text("VIP P99 {time}", time=ms_words(_number(log["p99"][0])))),
-                                (_other_p99(log), "", Text("VIP P99 in one queue {time}",
-                                                           time=ms_words(_number(_other_p99(log)))))):
-        if not isnan(value):
-            height = scale(value / 1000)
-            labels += [d.line(axis.left, height, axis.right, height, style) if style else "",
-                       d.text(axis.right, height - 4, label.render(lang), "label small strong", "end")]
+    own, shared = (None if value is None else scale(value / 1000) for value in (log["p99"], log["p99_shared"]))
+    if own is not None:
+        words = Text("VIP P99 {time}", time=ms_words(log["p99"]))
+        labels += [d.line(axis.left, own, axis.right, own, "vip-line"),
+                   d.text(axis.right, own - 4, words.render(lang), "label small strong", "end")]
+    if shared is not None and log["policy"] != "shared":
+        words = Text("VIP P99 in one queue {time}", time=ms_words(log["p99_shared"]))
+        labels.append(d.text(axis.right, shared - 4, words.render(lang), "label small strong", "end"))
     step = next(step for step in STEPS if axis.end / step <= 6)
     for time in range(0, int(axis.end * 0.97), step):
         labels.append(d.text(axis.x(time), base + 15, f"{time} s", "label small", "middle"))
     return parts, labels, base + 18
-
-
-def _other_p99(log: dict) -> float:
-    """VIP's P99 in the shared queue, NaN where that is what is shown anyway."""
-    return float("nan") if log["policy"] == "shared" else log["p99_shared"]
-
-
-def _number(value: float) -> float | None:
-    return None if isnan(value) else value
 
 
 def _polyline(points: list) -> str:
@@ -356,17 +352,21 @@ def percentiles_figure(table: Table) -> Figure:
     last = {row[1]: row[2] for row in table.rows}
     labels = [("max", last[kind], words, "vip") for kind, words in
               (("isolated", Text("— own budget")), ("shared", Text("– – one queue"))) if kind in last]
-    x = {"field": "share", "type": "ordinal", "title": None, "sort": ["P50", "P90", "P95", "P99", "max"], "axis": {"labelAngle": 0}}
+    x = {"field": "share", "type": "ordinal", "title": None, "sort": ["P50", "P90", "P95", "P99", "max"],
+         "axis": {"labelAngle": 0}}
     axis = {"labelExpr": "datum.value >= 1000 ? format(datum.value / 1000, ',') + ' s' : datum.value + ' ms'",
             "values": [30, 100, 200, 800, 3000, 10000, 60000], "title": None}
     y = {"field": "time", "type": "quantitative", "title": None, "scale": {"type": "log"}, "axis": axis}
-    rows = [{"share": at, "time": height, "label": words, "colour": charts.colour(meaning)} for at, height, words, meaning in labels]
+    rows = [{"share": at, "time": height, "label": words, "colour": charts.colour(meaning)}
+            for at, height, words, meaning in labels]
     text = {"data": {"values": rows}, "mark": {"type": "text", "align": "right", "dx": -6, "dy": -9, "fontSize": 13},
-            "encoding": {"x": x, "y": y, "text": {"field": "label"}, "color": {"field": "colour", "type": "nominal", "scale": None}}}
+            "encoding": {"x": x, "y": y, "text": {"field": "label"},
+                         "color": {"field": "colour", "type": "nominal", "scale": None}}}
     limits = {"data": {"values": [{"time": 200}, {"time": 800}]}, "mark": {"type": "rule", "strokeDash": [3, 3]},
               "encoding": {"y": y, "color": {"value": "var(--ink)"}}}
     return Figure("percentiles", "percentiles", Text("VIP: from the median to the worst"),
-                  Text("The dashed rules are 200 and 800 ms. A budget of its own moves the whole upper part of the distribution."),
+                  Text("The dashed rules are 200 and 800 ms. A budget of its own moves the whole upper part of the "
+                       "distribution."),
                   {"layer": [charts.line_layer(x, y, charts.series("kind", styles), ["share", "time"]), text, limits]})
 
 
@@ -374,9 +374,11 @@ def cost_figure(table: Table, hit_rate: float) -> Figure:
     """The price of the mean request falls with its hits."""
     x = charts.quantitative("hit", Text("hit rate"), axis={"format": "~p", "tickCount": 5})
     y = charts.quantitative("cents", None, axis={"title": None, "tickCount": 5, "labelExpr": "datum.label + ' ¢'"})
-    line = {"mark": {"type": "line", "strokeWidth": 2}, "encoding": {"x": x, "y": y, "color": {"value": charts.colour("hit")}}}
+    line = {"mark": {"type": "line", "strokeWidth": 2},
+            "encoding": {"x": x, "y": y, "color": {"value": charts.colour("hit")}}}
     cent = {"mark": {"type": "rule", "strokeDash": [3, 3]},
             "encoding": {"y": {"datum": 1, "type": "quantitative"}, "color": {"value": "var(--ink)"}}}
     return Figure("cost", "cost", Text("Price of the mean request, against its hits"),
-                  Text("The dashed rule is one cent, the vertical one this run's hit rate. What is left at the right is output and hits, "
+                  Text("The dashed rule is one cent, the vertical one this run's hit rate. What is left at the right "
+                       "is output and hits, "
                        "which no cache makes cheaper."), {"layer": [line, cent, charts.rule_layer(hit_rate)]})
