@@ -35,7 +35,6 @@ class RuntimeFile:
     wire_bytes: int
     raw_bytes: int
     sha256: str
-    encoding: str = "gzip"
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import tomllib
+from dataclasses import asdict
 from pathlib import Path
 
 import jinja2
@@ -45,9 +46,7 @@ def write_static(out: Path, assets, scripts: str) -> dict:
         "vega": _place(out, "vega.js", charts.library()),
         "icon": _place(out, "icon.svg", (STATIC / "icon.svg").read_text(encoding="utf-8")),
     }
-    files = [{"name": file.name, "path": file.path, "scripts": list(file.scripts), "wire_bytes": file.wire_bytes,
-              "raw_bytes": file.raw_bytes, "sha256": file.sha256, "encoding": file.encoding} for file in assets.files]
-    manifest = {"files": files, "lock": assets.lock, "chart_config": charts.CONFIG,
+    manifest = {"files": [asdict(file) for file in assets.files], "lock": assets.lock, "chart_config": charts.CONFIG,
                 **{name: static[name] for name in ("worker", "vega")}}
     static["manifest"] = _place(out, "manifest.js", f"window.K3 = {{ manifest: {_script_json(manifest)} }};\n")
     return static
@@ -81,8 +80,8 @@ def shown_table(name: str, table: dict) -> dict:
         "name": name, "title": table["title"],
         "columns": [{"label": table["columns"][index]["label"], "number": index in numeric} for index in shown],
         "rows": [{"id": row[marks[0]] if marks else None,
-                  "cells": [{"text": words[index], "number": index in numeric} for index in shown]}
-                 for row, words in zip(table["rows"], table["text"])],
+                  "cells": [{"text": texts[index], "number": index in numeric} for index in shown]}
+                 for row, texts in zip(table["rows"], table["text"])],
     }
 
 

@@ -72,7 +72,7 @@ class Runtime {
   // Undoes gzip by what the bytes are: some hosts already do when they see the name.
   async unpack(file, blob) {
     const head = new Uint8Array(await blob.slice(0, 2).arrayBuffer());
-    const zipped = file.encoding === "gzip" && head[0] === 0x1f && head[1] === 0x8b;
+    const zipped = head[0] === 0x1f && head[1] === 0x8b;
     const stream = zipped ? blob.stream().pipeThrough(new DecompressionStream("gzip")) : blob.stream();
     let bytes;
     try {

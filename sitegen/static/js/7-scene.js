@@ -171,11 +171,10 @@ function withNumber(param, address, item, value) {
 
 // Buttons in drawings: data-click names a parameter, data-value what to set it to.
 function bindClicks(root, setParam) {
-  const act = (event) => {
+  root.addEventListener("click", (event) => {
     const target = event.target.closest("[data-click]");
     if (target && root.contains(target)) setParam(target.dataset.click, target.dataset.value);
-  };
-  root.addEventListener("click", act);
+  });
 }
 
 // Pointing at a marked thing lights the same thing everywhere on the page.

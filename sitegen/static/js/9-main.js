@@ -1,5 +1,5 @@
 // One page: address -> request -> result -> page. Everything above is wired together here, once.
-const words = {
+const PHASES = {
   "pyodide.mjs": "the interpreter", "python_stdlib.zip": "the standard library", "pyodide.asm.wasm": "the interpreter",
   interpreter: "the interpreter", import: "k3core",
 };
@@ -8,7 +8,7 @@ function showStatus(status) {
   const pill = $("#status");
   pill.dataset.state = status.state;
   const megabytes = (count) => (count / 1e6).toFixed(1);
-  const what = status.phase && (words[status.phase] ? say(words[status.phase]) : status.phase.split("-")[0]);
+  const what = status.phase && (PHASES[status.phase] ? say(PHASES[status.phase]) : status.phase.split("-")[0]);
   const text = {
     loading: () => say("loading Python, {done} of {total} MB", { done: megabytes(status.done), total: megabytes(status.total) }),
     booting: () => say("starting {what}", { what }),
