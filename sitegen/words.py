@@ -113,7 +113,7 @@ ZH = {
 }
 
 _SAID = re.compile(r'say\("((?:[^"\\]|\\.)*)"')
-# Phases that the scripts look up in a table before they say them.
+# Phases of the start, which the scripts look up in their table PHASES before they say them.
 _SAID_INDIRECTLY = ("the interpreter", "the standard library")
 
 

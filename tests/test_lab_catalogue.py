@@ -61,7 +61,7 @@ def spoken_in_scripts() -> dict:
     found = {}
     for path in SCRIPTS:
         script = path.read_text(encoding="utf-8")
-        for call in re.finditer(r"(?<!function )\bsay\((?!words\[)", script):
+        for call in re.finditer(r"(?<!function )\bsay\((?!PHASES\[)", script):
             said = re.match(r'"((?:[^"\\]|\\.)*)"\s*(?:,\s*\{(.*?)\})?\s*\)', script[call.end():], re.S)
             assert said, f"{path.name}: say({script[call.end():call.end() + 60]}... does not start with plain words"
             passed = re.findall(r"(?:^|,)\s*(\w+)\s*(?=:|,|$)", said[2] or "")
@@ -137,7 +137,7 @@ def test_scripts_carry_all_they_say():
     carried = words.script_words(scripts, "zh")
     assert set(carried) == set(spoken_in_scripts()) | set(words._SAID_INDIRECTLY)
     assert words.script_words(scripts, "en") == {}
-    phases = re.search(r"const words = \{(.*?)\};", scripts, re.S)[1]
+    phases = re.search(r"const PHASES = \{(.*?)\};", scripts, re.S)[1]
     assert set(re.findall(r': "([^"]+)"', phases)) - {"k3core"} == set(words._SAID_INDIRECTLY)
 
 
