@@ -7,49 +7,15 @@ from dataclasses import replace
 from math import floor
 
 import pytest
-from hypothesis import settings as hypothesis_settings
+from sizing_models import explicit, full, gdn, layout, size, sliding
 
-from k3core import cli_size, models, sizing
+from k3core import models, sizing
 from k3core.sizing import Settings
 from k3core.sizing.packed import packed_groups
 
 GIB, MIB = 2**30, 2**20
 K3, KIMI_LINEAR = models.load("kimi-k3"), models.load("kimi-linear-48b")
 QWEN_4B, QWEN_27B = models.load("qwen3.5-4b"), models.load("qwen3.5-27b")
-EXAMPLES = hypothesis_settings(max_examples=60, deadline=None, derandomize=True)
-
-
-def size(model, **settings):
-    return sizing.size(model, Settings(**settings))
-
-
-def layout(model, **settings):
-    return sizing.make_layout(model, sizing.resolve(model, Settings(**settings)))
-
-
-def explicit(*layers):
-    return models.from_config({"max_position_embeddings": 100_000, "layers": list(layers)})
-
-
-def full(count, **more):
-    return {"kind": "full", "count": count, "kv_heads": 8, "head_dim": 64, **more}
-
-
-def sliding(count):
-    return {"kind": "sliding", "count": count, "kv_heads": 8, "head_dim": 64, "window": 128}
-
-
-def gdn(count):
-    return {
-        "kind": "gdn",
-        "count": count,
-        "heads": 32,
-        "key_heads": 16,
-        "dk": 128,
-        "dv": 128,
-        "conv_kernel": 4,
-    }
-
 
 # --- published bytes (Kimi K3 config and report; FlashMLA; SGLang and ATOM logs) ---
 
@@ -255,8 +221,8 @@ def test_groups_of_k3_and_kimi_linear():
     assert (k3["group_size"], k3["padding_layers"]) == (24, 3)
     assert groups_of(linear) == [("mla", 7), ("kda", 7), ("kda", 7), ("kda", 6)]
     assert linear["padding_layers"] == 1
-    assert "Add 3 padding layers, may waste at most 4.35% KV cache memory" in cli_size.log_lines(k3)
-    assert "Add 1 padding layers, may waste at most 5.00% KV cache memory" in cli_size.log_lines(linear)
+    assert "Add 3 padding layers, may waste at most 4.35% KV cache memory" in sizing.log_lines(k3)
+    assert "Add 1 padding layers, may waste at most 5.00% KV cache memory" in sizing.log_lines(linear)
 
 
 def test_groups_of_glm_with_34_kda_and_11_mla_layers():
@@ -326,7 +292,7 @@ def test_a1_kimi_linear_on_two_3090():
     assert (round(none["max_concurrency"], 2), round(align["max_concurrency"], 2)) == (2.49, 2.44)
     assert (none["reported_tokens"], align["reported_tokens"]) == (299_062, 292_213)
     assert none["reported_tokens_before"] == 75_840
-    assert cli_size.log_lines(none)[-2:] == [
+    assert sizing.log_lines(none)[-2:] == [
         "GPU KV cache size: 299,062 tokens",
         "Maximum concurrency for 120,000 tokens per request: 2.49x",
     ]
@@ -414,9 +380,9 @@ def test_a16_grouping_waste():
     model = explicit(full(19), sliding(18))
     before, after = size(model, grouping="min"), size(model)
     assert before["padding_layers"] == 17 and round(100 * 17 / 19, 2) == 89.47
-    assert cli_size.log_lines(before)[0].endswith("waste at most 89.47% KV cache memory")
+    assert sizing.log_lines(before)[0].endswith("waste at most 89.47% KV cache memory")
     assert after["padding_layers"] == 1
-    assert cli_size.log_lines(after)[0].endswith("waste at most 5.56% KV cache memory")
+    assert sizing.log_lines(after)[0].endswith("waste at most 5.56% KV cache memory")
 
 
 def test_a16_group_explosion():

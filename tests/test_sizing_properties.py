@@ -7,45 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from sizing_models import explicit, full, gdn, layout, size, sliding
 
 from k3core import models, sizing
 from k3core.sizing import Settings
 
 EXAMPLES = hypothesis_settings(max_examples=60, deadline=None, derandomize=True)
 K3, QWEN_4B = models.load("kimi-k3"), models.load("qwen3.5-4b")
-
-
-def size(model, **settings):
-    return sizing.size(model, Settings(**settings))
-
-
-def layout(model, **settings):
-    return sizing.make_layout(model, sizing.resolve(model, Settings(**settings)))
-
-
-def explicit(*layers):
-    return models.from_config({"max_position_embeddings": 100_000, "layers": list(layers)})
-
-
-def full(count, **more):
-    return {"kind": "full", "count": count, "kv_heads": 8, "head_dim": 64, **more}
-
-
-def sliding(count):
-    return {"kind": "sliding", "count": count, "kv_heads": 8, "head_dim": 64, "window": 128}
-
-
-def gdn(count):
-    return {
-        "kind": "gdn",
-        "count": count,
-        "heads": 32,
-        "key_heads": 16,
-        "dk": 128,
-        "dv": 128,
-        "conv_kernel": 4,
-    }
-
 
 # --- properties ---
 

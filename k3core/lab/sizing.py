@@ -5,7 +5,6 @@ import re
 from dataclasses import fields
 from itertools import pairwise
 
-from k3core.cli_size import log_lines
 from k3core.lab import sizing_view as view
 from k3core.lab.contract import (
     Check,
@@ -33,6 +32,7 @@ from k3core.sizing import (
     Layout,
     Settings,
     blocks_per_request,
+    log_lines,
     make_layout,
     resolve,
     size,

@@ -21,10 +21,6 @@ class Recurrent:
     chunk: int = 64
 
     @property
-    def state_elements(self) -> int:
-        return self.heads * self.dk * self.dv
-
-    @property
     def channels(self) -> int:
         """Convolved channels: q and k of every key head, v of every head."""
         return 2 * self.key_heads * self.dk + self.heads * self.dv

@@ -21,5 +21,6 @@ from .bytes import (
 from .capacity import mapping_efficiency, reported_tokens, reported_tokens_before
 from .groups import Group, blocks_per_request, choose_group_size, share_out, state_slots
 from .layout import Layout, make_layout, slot_bytes, unified_block
+from .log import log_lines
 from .pools import STATE_SLOTS, running_limit, speculative_scratch, two_pool_ratio
 from .settings import GROUPINGS, LARGEST, MODES, Settings, resolve
