@@ -84,3 +84,11 @@ def test_ideal_fraction_follows_the_weights():
 def test_bad_input_is_named(down, how, message):
     with pytest.raises(ValueError, match=message):
         fail_over(Rendezvous(["a", "b"]), KEYS[:3], down, how)
+
+
+@pytest.mark.parametrize("before, after, message", [("ab", ["a", "b"], "before are 'ab'"),
+                                                    (["a", "b"], "ab", "after are 'ab'")])
+def test_a_string_is_no_list_of_nodes(before, after, message):
+    owners = np.zeros(4, dtype=np.int64)
+    with pytest.raises(ValueError, match=f"the nodes of {message}; they must be a list of names"):
+        disruption((before, owners), (after, owners), np.ones(4))

@@ -74,8 +74,12 @@ def disruption(
 ) -> Disruption:
     """Compare two assignments of the same sessions, each given as (nodes, int64 [K] indices into them).
 
-    prefix_tokens int64 [K]; shares: relative weights of the nodes before and after, equal if not given.
+    prefix_tokens int64 [K]; shares: relative weights of the nodes before and after, equal if not given. Raises
+    ValueError for nodes that are one string instead of a list of names.
     """
+    for name, (nodes, _) in (("before", before), ("after", after)):
+        if isinstance(nodes, str):
+            raise ValueError(f"the nodes of {name} are {nodes!r}; they must be a list of names")
     old, new = np.array(before[0])[before[1]], np.array(after[0])[after[1]]
     moved = old != new
     needless = moved & np.isin(old, list(after[0])) & np.isin(new, list(before[0]))
