@@ -84,11 +84,6 @@ def test_defaults_hold_and_teach():
     assert result.answer == 3
 
 
-@pytest.mark.parametrize("preset", tab.EXPERIMENT.presets, ids=lambda preset: preset.name)
-def test_presets_break_exactly_what_they_say(preset):
-    assert failed(RUN(preset.params, preset.seed)) == set(preset.breaks)
-
-
 @pytest.mark.parametrize("scheme", tables.SCHEMES)
 def test_secondaries_share_what_a_neighbour_takes_alone(scheme):
     """Primary and secondary per session (Kimi K3 report, section 5.4.3) against the next in the list."""
