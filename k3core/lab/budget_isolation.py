@@ -7,7 +7,6 @@ from math import isnan
 import numpy as np
 
 from k3core.fleet.admission import (
-    POLICIES,
     BorrowingReservation,
     SharedFifo,
     SharedPriority,
@@ -24,7 +23,7 @@ from k3core.fleet.token_bucket import TokenBucket
 from k3core.fleet.traffic import Phase, Requests, Traffic, make_requests
 from k3core.lab import budget_isolation_view as view
 from k3core.lab.contract import Check, Column, Experiment, Metric, Prediction, Preset, Progress, Result, Scene, Table
-from k3core.lab.display import number, percent
+from k3core.lab.display import number
 from k3core.lab.fleet_time import KINDS, POLICY_NAMES, verdict
 from k3core.lab.params import Param
 from k3core.lab.text import Text

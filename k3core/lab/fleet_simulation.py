@@ -1,15 +1,12 @@
 """Tab `fleet-simulation`: routing, admission and traffic together, under a burst, with clusters that die and join."""
 
 from k3core.fleet.admission import Admission
-from k3core.fleet.results import checks, offered_load
 from k3core.fleet.routing import Affinity, BoundedAffinity, CacheCost, LeastLoaded
 from k3core.fleet.scenario import Scenario, play
 from k3core.lab import fleet_simulation_view as view
 from k3core.lab.contract import Check, Column, Experiment, Metric, Prediction, Preset, Result, Scene, Table
 from k3core.lab.display import number
-from k3core.lab.fleet_nodes import LETTERS
 from k3core.lab.fleet_simulation_runs import (
-    TRAFFIC,
     Runs,
     conservation_error,
     finite,
@@ -98,7 +95,7 @@ def _metrics(runs: Runs) -> list:
 
 
 def _checks(runs: Runs) -> list:
-    books = {check.key: [] for check in checks(runs.own.run)}
+    books = {check.key: [] for check in runs.own.checks}
     for outcome in runs.outcomes.values():
         for check in outcome.checks:
             books[check.key].append(check)
