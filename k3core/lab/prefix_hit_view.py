@@ -63,17 +63,20 @@ class _Told:
 
     def first(self, lost: int, p):
         turn = self.served[0]
-        self.add(Text("Turn 1 finds nothing and computes all {tokens} tokens. It leaves its rows under {blocks} chained "
+        self.add(Text("Turn 1 finds nothing and computes all {tokens} tokens. It leaves its rows under "
+                      "{blocks} chained "
                       "hashes, and {states} states: one per KDA group at {places}.", tokens=number(turn.tokens),
                       blocks=number(turn.tokens // p.hash_block), states=GROUPS * len(turn.saves),
-                      places=_places(turn.saves)),
+                      places=prefix_strips.places(turn.saves)),
                  0, [(0, turn.tokens, "miss")], prefix_strips.stored(turn.saves))
         if lost and p.all_groups:
-            self.add(Text("The checkpoint at {end} is evicted in KDA group {group}. A boundary with a state missing is no "
+            self.add(Text("The checkpoint at {end} is evicted in KDA group {group}. A boundary with a "
+                          "state missing is no "
                           "boundary: the other groups give theirs up at once.", end=number(lost), group=p.lost),
                      1, self.ghosts[1], [])
         elif lost:
-            self.add(Text("The checkpoint at {end} is evicted in KDA group {group}, but the entries of the other groups "
+            self.add(Text("The checkpoint at {end} is evicted in KDA group {group}, but the entries of the "
+                          "other groups "
                           "stay, and the index still names all three.", end=number(lost), group=p.lost),
                      1, self.ghosts[1], [])
 
@@ -86,19 +89,23 @@ class _Told:
         tried = [end for stage, end, found in turn.asked if stage == "checkpoint" and not found]
         after = [(0, hit, "hit"), (hit, rows, "padding"), (rows, turn.tokens, "ghost")]
         if tried:
-            self.add(Text("From there backwards on the grid: {count} boundaries have rows but no state in all {groups} "
+            self.add(Text("From there backwards on the grid: {count} boundaries have rows but no state in "
+                          "all {groups} "
                           "groups, the first of them {end}.", count=len(tried), groups=GROUPS, end=number(tried[0])),
                      1, [(0, rows, "padding"), (rows, turn.tokens, "ghost")],
                      prefix_strips.stored(tried[:1], "rejected"), tried[0])
         if hit:
-            words = Text("At {hit} every KDA group has a state. Turn 2 copies them into its own blocks, the cached ones stay "
+            words = Text("At {hit} every KDA group has a state. Turn 2 copies them into its own blocks, "
+                         "the cached ones stay "
                          "as they are, and goes on behind token {hit}.", hit=number(hit))
             if turn.wrong:
-                words = Text("At {hit} the hit is taken although one group has no state there. Turn 2 goes on from memory "
+                words = Text("At {hit} the hit is taken although one group has no state there. Turn 2 goes "
+                             "on from memory "
                              "that holds something else, and nobody notices.", hit=number(hit))
             self.add(words, 1, after, prefix_strips.stored([hit], "hit"), hit)
         else:
-            self.add(Text("No boundary has both rows and states: nothing can be taken, turn 2 computes everything."),
+            self.add(Text("No boundary has both rows and states: nothing can be taken, turn 2 computes "
+                          "everything."),
                      1, after, [])
 
     def race(self):
@@ -108,23 +115,26 @@ class _Told:
         for step in range(1, RACE + 1):
             now = warm * step / RACE
             done = hit + (turn.tokens - hit) * step // RACE
-            words = Text("{now} ms. Behind the hit {done} of {all} tokens are computed; without the cache the prefill "
+            words = Text("{now} ms. Behind the hit {done} of {all} tokens are computed; without the cache "
+                         "the prefill "
                          "would stand at {share} %.", now=number(now, 3), done=number(done - hit),
                          all=number(turn.tokens - hit), share=number(100 * now / cold, 3))
             if not hit:
                 words = Text("{now} ms. Nothing was taken, so both prefills stand at {share} %.", now=number(now, 3),
                              share=number(100 * now / cold, 3))
             if step == RACE:
-                words = Text("First token after {warm} ms instead of {cold} ms: {saved} % less. Turn 2 has written its "
+                words = Text("First token after {warm} ms instead of {cold} ms: {saved} % less. Turn 2 has "
+                             "written its "
                              "own checkpoint at {places}.", warm=number(warm), cold=number(cold),
-                             saved=number(100 * (1 - warm / cold), 3), places=_places(turn.saves))
+                             saved=number(100 * (1 - warm / cold), 3), places=prefix_strips.places(turn.saves))
             self.add(words, 1, [(0, hit, "hit"), (hit, done, "miss"), (done, turn.tokens, "ghost")],
                      points + (own if step == RACE else []), hit, now)
 
     def rest(self):
         turn = self.served[2]
         hit = turn.hit.tokens
-        self.add(Text("Turn 3 repeats all of turn 2. It resumes at {hit} and computes {rest} of {tokens} tokens.",
+        self.add(Text("Turn 3 repeats all of turn 2. It resumes at {hit} and computes {rest} of {tokens} "
+                      "tokens.",
                       hit=number(hit), rest=number(turn.tokens - hit), tokens=number(turn.tokens)), 2,
                  [(0, hit, "hit"), (hit, turn.tokens, "miss")],
                  prefix_strips.stored([hit] if hit else [], "hit") + prefix_strips.stored(turn.saves), hit,
@@ -135,24 +145,20 @@ def _asked(stage: str, end: int, found: bool, log: dict) -> Text:
     """The caption of one question about rows."""
     start = number((end - 1) // log["page"] * log["page"])
     if stage == "page" and found:
-        return Text("Whole page up to {end}: the hash of its last block is known. It stands for every token before, so "
+        return Text("Whole page up to {end}: the hash of its last block is known. It stands for every "
+                    "token before, so "
                     "all blocks up to there light up.", end=number(end))
     if stage == "page":
-        return Text("Whole page up to {end}: unknown. The first stage ends; now inside this page, from the right.",
+        return Text("Whole page up to {end}: unknown. The first stage ends; now inside this page, from the "
+                    "right.",
                     end=number(end))
     if found:
-        return Text("Inside the page from {start}, end {end}: known. The hash chains back to the first token, so "
+        return Text("Inside the page from {start}, end {end}: known. The hash chains back to the first "
+                    "token, so "
                     "everything before it matches too.", start=start, end=number(end))
-    return Text("Inside the page from {start}, end {end}: unknown, so some token before it differs or was never cached.",
+    return Text("Inside the page from {start}, end {end}: unknown, so some token before it differs or was "
+                "never cached.",
                 start=start, end=number(end))
-
-
-def _places(saves: tuple) -> Text | str:
-    """Positions in words, at most three of them."""
-    if not saves:
-        return Text("no position")
-    shown = ", ".join(number(end) for end in saves[-3:])
-    return shown if len(saves) <= 3 else Text("{count} positions up to {end}", count=len(saves), end=number(saves[-1]))
 
 
 def draw_turns(result: Result, scene: Scene, frame: int, lang: str, narrow: bool) -> Picture:
@@ -195,7 +201,8 @@ def saving_figure(tokens: int, share: float) -> Figure:
     limit = {"mark": {"type": "rule", "strokeDash": [3, 3]},
              "encoding": {"y": {"datum": 40, "type": "quantitative"}, "color": {"value": "var(--ink)"}}}
     return Figure("saving", "saving", Text("Time saved against the share that hits"),
-                  Text("Short prompts save what they hit: 40 % from 40 %. In very long ones the tokens at the end cost "
+                  Text("Short prompts save what they hit: 40 % from 40 %. In very long ones the tokens at "
+                       "the end cost "
                        "most, and those are computed: a million tokens need a hit of 59 %."),
                   {"layer": [charts.line_layer(x, y, charts.series("prompt", _LENGTH_STYLES), ["prompt", "share", "saved"]),
                              limit, charts.rule_layer(100 * share), charts.label_layer("share", "saved", labels)]})
@@ -212,7 +219,8 @@ def stairs_figure(p) -> Figure:
     layer = charts.line_layer(x, y, charts.series("by", styles), ["shared", "hit"])
     layer["mark"] |= {"interpolate": "step-after", "point": False}
     return Figure("stairs", "stairs", Text("Where a shared prefix resumes"),
-                  Text("At the last boundary of the grid, if it holds a checkpoint; up to one grid step is computed "
+                  Text("At the last boundary of the grid, if it holds a checkpoint; up to one grid step is "
+                       "computed "
                        "again. Whole pages alone would lose up to a page."),
                   {"layer": [layer, charts.rule_layer(p.shared if p.shared <= STAIRS else STAIRS),
                              charts.label_layer("shared", "hit", labels)]})

@@ -125,6 +125,15 @@ def matched(asked: tuple) -> list:
     return out
 
 
+def places(saves: tuple) -> Text | str:
+    """Positions in words, at most three of them."""
+    if not saves:
+        return Text("no position")
+    if len(saves) <= 3:
+        return ", ".join(number(end) for end in saves)
+    return Text("{count} positions up to {end}", count=len(saves), end=number(saves[-1]))
+
+
 def legend(log: dict, frame: dict) -> list:
     """What the row at work consists of, in tokens, and the checkpoints in sight."""
     shown = frame["rows"][frame["now"]]

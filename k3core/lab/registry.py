@@ -13,6 +13,7 @@ TABS = {
     "allocation-jitter": "allocation_jitter",
     "unified-pool": "unified_pool",
     "prefix-hit": "prefix_hit",
+    "prefix-miss": "prefix_miss",
     "consistent-hashing": "consistent_hashing",
     "minimal-disruption": "minimal_disruption",
     "budget-isolation": "budget_isolation",
