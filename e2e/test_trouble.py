@@ -319,7 +319,7 @@ def of_another_build(file):
 @pytest.mark.parametrize("way, pattern, change, words", [
     ("http", "assets/runtime/numpy*.whl*", missing, "numpy-"),
     ("http", "assets/runtime/pyodide.asm.*wasm*", cut, "pyodide.asm.wasm is damaged"),
-    ("http", "assets/runtime/python_stdlib*", altered, "python_stdlib.zip is damaged"),
+    ("http", "assets/runtime/python_stdlib*.gz", altered, "python_stdlib.zip is damaged"),
     ("http", "assets/worker.*.js", missing, "assets/worker."),
     ("http", "assets/manifest.*.js", missing, "assets/manifest.js is missing"),
     ("file", "assets/runtime/numpy*.js", missing, "numpy-"),

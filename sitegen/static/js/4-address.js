@@ -5,7 +5,7 @@ class Address {
   constructor(defaults) {
     this.defaults = defaults; // name -> default as text
     this.state = new Map();
-    this.save = debounce(150, () => this.write());
+    this.timer = 0; // of a write that is due
     this.read();
   }
 
@@ -24,7 +24,8 @@ class Address {
   set(name, value) {
     if (value === undefined || value === null || value === this.defaults[name]) this.state.delete(name);
     else this.state.set(name, value);
-    this.save();
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.write(), 150);
   }
 
   // What is meant for Python: every name that the page does not use itself, known or not.
@@ -39,6 +40,7 @@ class Address {
   }
 
   write() {
+    clearTimeout(this.timer); // or it would undo a link that is followed in the meantime
     const text = formatState([...this.state]);
     if (location.hash.slice(1) !== text) history.replaceState(null, "", text ? "#" + text : location.pathname + location.search);
   }
