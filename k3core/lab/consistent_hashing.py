@@ -54,7 +54,6 @@ def run(p, seed: int):
     nodes = len(letters)
     caps = load_cap(p.load_factor, len(requests), weights)
     load = np.bincount(bounded, minlength=nodes)
-    worst = int(np.argmax(load - caps))
     spread = balance(np.bincount(owners["ring"], minlength=nodes), weights)
     theory = tables.ring_cv_theory(weights, p.vnodes)
     spilled = int((bounded != owners["ring"][requests]).sum())
@@ -65,29 +64,7 @@ def run(p, seed: int):
     points = tables.points_table(names, weights)
     return Result(
         metrics=_metrics(spread, theory, caps, even, table, spilled, len(requests)),
-        checks=[
-            Check(
-                "ring_as_theory",
-                Text("the ring is no more uneven than its points let chance make it"),
-                spread.cv <= tables.cv_bound(theory, weights, p.sessions),
-                spread.cv,
-                Text("CV at most {bound}", bound=number(tables.cv_bound(theory, weights, p.sessions))),
-            ),
-            Check(
-                "even_as_chance",
-                Text("rendezvous is as even as chance allows (chi-square)"),
-                even[5] <= even[6],
-                even[5],
-                Text("at most {bound}", bound=number(even[6])),
-            ),
-            Check(
-                "cap_holds",
-                Text("with bounded loads no node exceeds its cap"),
-                bool((load <= caps).all()),
-                int(load[worst]),
-                Text("at most {bound} requests", bound=number(int(caps[worst]))),
-            ),
-        ],
+        checks=_checks(spread, theory, weights, p.sessions, even, load, caps),
         tables={
             "schemes": table,
             "nodes": tables.nodes_table(letters, weights, p, ring, owners, requests, bounded),
@@ -141,6 +118,33 @@ def bounded_owners(ring: Ring, keys: np.ndarray, requests: np.ndarray, load_fact
     """
     bounded = Bounded(ring, load_factor)
     return bounded.assign(keys)[requests] if by_session else bounded.assign(keys[requests])
+
+
+def _checks(spread, theory, weights, sessions, even, load, caps) -> list:
+    bound, worst = tables.cv_bound(theory, weights, sessions), int(np.argmax(load - caps))
+    return [
+        Check(
+            "ring_as_theory",
+            Text("the ring is no more uneven than its points let chance make it"),
+            spread.cv <= bound,
+            spread.cv,
+            Text("CV at most {bound}", bound=number(bound)),
+        ),
+        Check(
+            "even_as_chance",
+            Text("rendezvous is as even as chance allows (chi-square)"),
+            even[5] <= even[6],
+            even[5],
+            Text("at most {bound}", bound=number(even[6])),
+        ),
+        Check(
+            "cap_holds",
+            Text("with bounded loads no node exceeds its cap"),
+            bool((load <= caps).all()),
+            int(load[worst]),
+            Text("at most {bound} requests", bound=number(int(caps[worst]))),
+        ),
+    ]
 
 
 def _metrics(spread, theory, caps, even, table, spilled, requests) -> list:

@@ -134,40 +134,39 @@ def captions(log: dict, p) -> list:
                 ratio=number(ratio, 3),
             )
         )
+    return [*said, _requests_caption(log, p), _bounded_caption(log)]
+
+
+def _requests_caption(log: dict, p) -> Text:
     node, ratio = fullest(log, STEPS + 1)
     if p.hot:
-        said.append(
-            Text(
-                "Now requests. One session sends {hot} % of them, and every scheme gives it to one "
-                "node, {home} on the ring. The fullest node of the ring, {node}, has {ratio} times "
-                "its fair share.",
-                hot=p.hot,
-                home=log["letters"][log["node"]],
-                node=log["letters"][node],
-                ratio=number(ratio, 3),
-            )
-        )
-    else:
-        said.append(
-            Text(
-                "Now requests, one per session: load is spread as the sessions are. The fullest "
-                "node, {node}, has {ratio} times its fair share.",
-                node=log["letters"][node],
-                ratio=number(ratio, 3),
-            )
-        )
-    node, ratio = fullest(log, STEPS + 2)
-    said.append(
-        Text(
-            "With bounded loads a request that finds its node full walks on. The fullest node, "
-            "{node}, has {ratio} times its fair share; {moved} of the requests land on a node "
-            "without their prefix.",
+        return Text(
+            "Now requests. One session sends {hot} % of them, and every scheme gives it to one "
+            "node, {home} on the ring. The fullest node of the ring, {node}, has {ratio} times "
+            "its fair share.",
+            hot=p.hot,
+            home=log["letters"][log["node"]],
             node=log["letters"][node],
             ratio=number(ratio, 3),
-            moved=percent(log["moved"] / log["requests"], 3),
         )
+    return Text(
+        "Now requests, one per session: load is spread as the sessions are. The fullest "
+        "node, {node}, has {ratio} times its fair share.",
+        node=log["letters"][node],
+        ratio=number(ratio, 3),
     )
-    return said
+
+
+def _bounded_caption(log: dict) -> Text:
+    node, ratio = fullest(log, STEPS + 2)
+    return Text(
+        "With bounded loads a request that finds its node full walks on. The fullest node, "
+        "{node}, has {ratio} times its fair share; {moved} of the requests land on a node "
+        "without their prefix.",
+        node=log["letters"][node],
+        ratio=number(ratio, 3),
+        moved=percent(log["moved"] / log["requests"], 3),
+    )
 
 
 def draw_ring(result: Result, scene: Scene, frame: int, lang: str, narrow: bool) -> Picture:
