@@ -6,6 +6,7 @@ import json
 import pytest
 
 from k3core import cli_fleet
+from k3core.cli import main
 from k3core.fleet.scenario import PRESETS, Scenario, play
 from k3core.fleet.simulate import finish
 
@@ -14,7 +15,8 @@ def command(*arguments):
     parser = argparse.ArgumentParser()
     cli_fleet.add_parser(parser.add_subparsers())
     args = parser.parse_args(["fleet", *arguments])
-    answer, lines = args.command(args)
+    answer = args.run(args)
+    lines = args.render(answer)
     assert not any("\n" in text for text in lines)
     return json.loads(json.dumps(answer, allow_nan=False)), lines
 
@@ -114,3 +116,10 @@ def test_progress_reaches_the_total():
 def test_bad_arguments_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         command(*arguments)
+
+
+def test_it_is_a_command_of_k3core(capsys):
+    assert main(["fleet", "--preset", "claim", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["metrics"]["vip_p99_isolated_ms"] < 200
+    assert main(["fleet", "--set", "clusters=0"]) == 2
+    assert "clusters is 0" in capsys.readouterr().err

@@ -6,13 +6,15 @@ import json
 import pytest
 
 from k3core import cli_hash
+from k3core.cli import main
 
 
 def command(line):
     parser = argparse.ArgumentParser()
     cli_hash.add_parser(parser.add_subparsers())
     args = parser.parse_args(["hash", *line.split()])
-    answer, lines = args.command(args)
+    answer = args.run(args)
+    lines = args.render(answer)
     assert not any("\n" in text for text in lines)
     return json.loads(json.dumps(answer)), lines
 
@@ -96,3 +98,10 @@ def test_a_binary_file_is_named(tmp_path):
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ValueError, match="cannot read"):
         command(f"modulo --nodes 3 --keys {path}")
+
+
+def test_it_is_a_command_of_k3core(capsys):
+    assert main(["hash", "jump", "--nodes", "100", "--keys", "0,1,2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["assignments"] == [0, 55, 62]
+    assert main(["hash", "jump", "--nodes", "0", "--keys", "1"]) == 2
+    assert "nodes is 0" in capsys.readouterr().err

@@ -227,7 +227,7 @@ def test_a_policy_under_which_nobody_is_served_is_still_a_result():
 def test_clicks_carry_the_time_of_the_clock():
     scene = DEFAULT.scene("fleet")
     picture = tab.EXPERIMENT.picture(DEFAULT, "fleet", 20, "en")
-    second = round(20 * scene.events["tick"])
+    second = int(20 * scene.events["tick"])
     assert f'data-click="deaths" data-value="0,0,{second},0,0,0,0,0"' in picture.svg
     assert f'data-click="joins" data-value="{second},0,0,0"' in picture.svg
     dead = RUN({"deaths": [0, 30], "joins": [50]})

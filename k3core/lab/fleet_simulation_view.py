@@ -204,8 +204,8 @@ class Axis:
 
     @property
     def second(self) -> int:
-        """The moment as a whole second that a parameter takes."""
-        return min(600, max(1, round(self.now)))
+        """The moment as a whole second that a parameter takes, not after it."""
+        return min(600, max(1, int(self.now)))
 
 
 def _arrivals(log: dict, axis: Axis, lang: str) -> tuple:
