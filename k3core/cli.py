@@ -23,8 +23,9 @@ def main(argv: list | None = None) -> int:
         stream.reconfigure(encoding="utf-8")
     try:
         args = build_parser().parse_args(argv)
-        data, lines = args.command(args)
-        print(json.dumps(data, ensure_ascii=False, indent=1) if args.json else "\n".join(lines), flush=True)
+        data = args.run(args)
+        text = json.dumps(data, ensure_ascii=False, indent=1) if args.json else "\n".join(args.render(data))
+        print(text, flush=True)
         return 0
     except BrokenPipeError:  # `| head` has read enough; what is left goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -35,6 +36,7 @@ def main(argv: list | None = None) -> int:
 
 
 def build_parser() -> Parser:
+    """Every command sets `run`, arguments -> data, and `render`, data -> lines of text."""
     parser = Parser(prog="python -m k3core",
                     description="The serving layer of hybrid linear-attention models, computed.")
     parser.add_argument("--version", action="version", version=__version__)
@@ -51,7 +53,7 @@ def build_parser() -> Parser:
 def _add_tabs(commands) -> None:
     parser = commands.add_parser("tabs", help="list the tabs, their parameters and presets")
     _add_output(parser)
-    parser.set_defaults(command=_tabs)
+    parser.set_defaults(run=_tabs, render=_tab_lines)
 
 
 def _add_run(commands) -> None:
@@ -61,7 +63,7 @@ def _add_run(commands) -> None:
     parser.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], help="set a parameter; repeatable")
     parser.add_argument("--seed", metavar="N", help="seed of the generator (default: the preset's, else 0)")
     _add_output(parser)
-    parser.set_defaults(command=_run)
+    parser.set_defaults(run=_run, render=_result_lines)
 
 
 def _add_output(parser) -> None:
@@ -69,13 +71,15 @@ def _add_output(parser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def _tabs(args) -> tuple:
-    data = [item.to_json(args.lang) for item in experiments()]
-    lines = [f"{tab['tab']:>2}  {tab['slug']:<22} {tab['title']}\n    {tab['question']}" for tab in data]
-    return data, lines
+def _tabs(args) -> list:
+    return [item.to_json(args.lang) for item in experiments()]
 
 
-def _run(args) -> tuple:
+def _tab_lines(data: list) -> list:
+    return [f"{tab['tab']:>2}  {tab['slug']:<22} {tab['title']}\n    {tab['question']}" for tab in data]
+
+
+def _run(args) -> dict:
     chosen = experiment(args.slug)
     params, seed = {}, 0
     if args.preset is not None:
@@ -86,8 +90,7 @@ def _run(args) -> tuple:
         if not equals:
             raise ValueError(f"--set takes NAME=VALUE, not {setting!r}")
         params[name] = value
-    data = chosen.run(params, seed if args.seed is None else args.seed).to_json(args.lang)
-    return data, _result_lines(data)
+    return chosen.run(params, seed if args.seed is None else args.seed).to_json(args.lang)
 
 
 def _result_lines(data: dict) -> list:

@@ -22,12 +22,7 @@ def add_parser(subparsers) -> None:
     )
     parser.add_argument("--seed", metavar="N", default="0", help="seed of the traffic (0)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.set_defaults(command=_command)
-
-
-def _command(args) -> tuple[dict, list[str]]:
-    answer = run(args)
-    return answer, render(answer)
+    parser.set_defaults(run=run, render=render)
 
 
 def run(args) -> dict:

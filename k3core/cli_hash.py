@@ -38,12 +38,7 @@ def add_parser(subparsers) -> None:
     parser.add_argument("--weights", metavar="W1,W2,...", help="one whole number per node")
     parser.add_argument("--load-factor", metavar="C", help="cap of bounded loads over the mean (1.25)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.set_defaults(command=_command)
-
-
-def _command(args) -> tuple[dict, list[str]]:
-    answer = run(args)
-    return answer, render(answer)
+    parser.set_defaults(run=run, render=render)
 
 
 def run(args) -> dict:

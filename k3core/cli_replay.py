@@ -33,12 +33,7 @@ def add_parser(subparsers) -> None:
     parser.add_argument("--bad-lines", metavar="|".join(BAD_LINES), default="refuse",
                         help="what to do with a line that is not a request (refuse)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.set_defaults(command=_command)
-
-
-def _command(args) -> tuple[dict, list[str]]:
-    answer = run(args)
-    return answer, render(answer)
+    parser.set_defaults(run=run, render=render)
 
 
 def run(args) -> dict:

@@ -42,12 +42,7 @@ def add_parser(subparsers) -> None:
     parser.add_argument("--memory-gib", metavar="X", help="memory for the cache on one rank")
     parser.add_argument("--num-blocks", metavar="N", help="blocks in the pool, instead of --memory-gib")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.set_defaults(command=_command)
-
-
-def _command(args) -> tuple[dict, list[str]]:
-    answer = run(args)
-    return answer, render(answer).split("\n")
+    parser.set_defaults(run=run, render=render)
 
 
 def run(args) -> dict:
@@ -87,8 +82,8 @@ def read_model(name: str) -> models.Model:
     return models.from_config(config, name=name)
 
 
-def render(answer: dict) -> str:
-    """The answer as plain text for a terminal."""
+def render(answer: dict) -> list[str]:
+    """The answer as lines for a terminal."""
     settings = answer["settings"]
     lines = [f"{answer['title']}, TP {settings['tp']}, KV {settings['kv_dtype']}, state "
              f"{settings['state_dtype']}, mode {settings['mode']}, drafts {settings['drafts']} (per rank)"]
@@ -100,7 +95,7 @@ def render(answer: dict) -> str:
             lines += ["", heading, *(f"  {name:<28}{value}" for name, value in rows)]
     if answer["log_lines"]:
         lines += ["", "An engine would log", *(f"  {line}" for line in answer["log_lines"])]
-    return "\n".join(lines)
+    return lines
 
 
 SECTIONS = {

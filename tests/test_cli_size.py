@@ -12,7 +12,8 @@ def command(*arguments):
     parser = argparse.ArgumentParser()
     cli_size.add_parser(parser.add_subparsers())
     args = parser.parse_args(["size", *map(str, arguments)])
-    return args.command(args)
+    answer = args.run(args)
+    return answer, args.render(answer)
 
 
 def test_command_answers_as_data_and_as_text():

@@ -345,7 +345,8 @@ def command(*arguments):
     parser = argparse.ArgumentParser()
     cli_replay.add_parser(parser.add_subparsers())
     args = parser.parse_args(["replay", *map(str, arguments)])
-    return args.command(args)
+    answer = args.run(args)
+    return answer, args.render(answer)
 
 
 @pytest.fixture
