@@ -62,14 +62,20 @@ def simpy_queue(requests: Requests, servers: int) -> list[float]:
             waits[i] = env.now - arrival[i]
             yield env.timeout(decode[i])
 
+    run_arrivals(env, arrival, customer)
+    return waits
+
+
+def run_arrivals(env, arrival: list[float], process: Callable) -> None:
+    """Start process(i) at each arrival and run until all have ended."""
+
     def source():
         for i, at in enumerate(arrival):
             yield env.timeout(max(0.0, at - env.now))
-            env.process(customer(i))
+            env.process(process(i))
 
     env.process(source())
     env.run()
-    return waits
 
 
 def fleet_traffic() -> Requests:
@@ -113,13 +119,7 @@ def simpy_fleet(requests: Requests) -> list[float]:
             yield pages[c].put(need)
         end[i] = env.now
 
-    def source():
-        for i, at in enumerate(arrival):
-            yield env.timeout(max(0.0, at - env.now))
-            env.process(serve(i))
-
-    env.process(source())
-    env.run()
+    run_arrivals(env, arrival, serve)
     return end
 
 
