@@ -173,6 +173,8 @@ class PrefixCache:
                                         lasting, pinned)
         self.prompt_tokens += len(tokens)
         self.hit_tokens += hit.tokens
+        if not self.rules.publish_on_commit:
+            self._publish_copied_page(request)
         return hit, copies
 
     def _fits(self, hit: Hit) -> bool:
@@ -207,10 +209,12 @@ class PrefixCache:
         return pinned
 
     def landed(self, request: Hashable) -> None:
-        """The copies of `start` have been carried out: their sources need not stay."""
+        """The copies of `start` or `fork` have been carried out: their sources need not stay."""
         running = self._of(request)
         self.pool.free(running.pinned)
         running.pinned, running.copying = [], False
+        if self.rules.publish_on_commit:
+            self._publish_copied_page(request)
 
     def plan(self, request: Hashable, count: int) -> Step:
         """Reserve blocks for up to `count` more tokens, fewer where a checkpoint comes first.
@@ -268,14 +272,22 @@ class PrefixCache:
 
     def _publish(self, request: Hashable, end: int) -> None:
         """Make findable what the step completes up to `end`: positions inside pages, and the checkpoint."""
-        running, pages = self.running[request], self.tables.tables[request][0]
-        links, step = running.chain.links, running.step
-        for link in links[step.start // self.hash_block : end // self.hash_block]:
+        running = self.running[request]
+        self._publish_rows(request, running.step.start, end)
+        if running.step.saves and end == running.step.end:
+            self._publish_checkpoint(running, running.chain.links[end // self.hash_block - 1])
+
+    def _publish_copied_page(self, request: Hashable) -> None:
+        """A copied page holds its first rows as well as its source does."""
+        computed = self.running[request].computed
+        self._publish_rows(request, computed // self.page_tokens * self.page_tokens, computed)
+
+    def _publish_rows(self, request: Hashable, start: int, end: int) -> None:
+        pages = self.tables.tables[request][0]
+        for link in self.running[request].chain.links[start // self.hash_block : end // self.hash_block]:
             block = pages[(link.end - 1) // self.page_tokens]
             self.rows.add(Entry(link, (block,)))
             self.pool.register([block])
-        if step.saves and end == step.end:
-            self._publish_checkpoint(running, links[end // self.hash_block - 1])
 
     def _publish_checkpoint(self, running: Running, link: Link) -> None:
         known = self.checkpoints.find(link)
