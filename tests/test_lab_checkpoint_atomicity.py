@@ -59,7 +59,7 @@ def test_one_groups_block_is_taken_from_another_groups_hit():
     starts = [frame["facts"]["copies"] for frame in frames(result) if frame["facts"].get("starts")]
     (_, first), (second, _) = starts[-1]
     assert first == second
-    assert misread(result) == [(2, "t1 t2", "K1: t1 t2")]
+    assert misread(result) == [(2, "t1 t2", "K1 t1 t2")]
 
 
 def test_half_a_checkpoint_is_somebody_elses_state():

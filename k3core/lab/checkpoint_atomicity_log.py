@@ -177,7 +177,7 @@ def _held(world: World, block: int) -> str:
     content, cells = world.content.get(block), " ".join(_cells(world, block))
     if content is None or content == ZERO:
         return cells
-    return f"{'R' if content[0] == 'rows' else f'K{content[0]}'}: {cells}"
+    return f"{'R' if content[0] == 'rows' else f'K{content[0]}'} {cells}"
 
 
 def wrong_entries(frame: dict) -> int:

@@ -51,7 +51,8 @@ def _lanes(log: dict, frame: int, width: float, lang: str) -> tuple:
         look = f"{style} chip" if done else "ghost"
         parts.append(d.rect(x, y + 1, wide, CHIP, look, f"step:{step}", name.render(lang)))
         if wide > 11:
-            parts.append(d.text(x + wide / 2, y + 18, letter.render(lang), "chip-ink" if done else "small", "middle"))
+            ink = "small" if not done else "label strong" if style in ("conv", "free") else "chip-ink"
+            parts.append(d.text(x + wide / 2, y + 18, letter.render(lang), ink, "middle"))
     return parts, len(lanes) * LANE
 
 
@@ -102,8 +103,8 @@ def _comparison(request: int, reads: list, left: float, top: float, width: float
     margin = 62
     cell = (width - margin) / max(5, len(reads))
     parts = [d.text(left, top + 12, title, "label strong"),
-             d.text(left, top + 53, Text("right").render(lang), "small"),
-             d.text(left, top + 78, Text("it reads").render(lang), "small")]
+             d.text(left, top + 53, Text("expects").render(lang), "small"),
+             d.text(left, top + 78, Text("reads").render(lang), "small")]
     for index, read in enumerate(reads):
         x = left + margin + index * cell
         head = Text("row {n}", n=read["row"]) if read["row"] else Text("KDA {n}", n=read["group"])
