@@ -14,6 +14,7 @@ TABS = {
     "unified-pool": "unified_pool",
     "prefix-hit": "prefix_hit",
     "prefix-miss": "prefix_miss",
+    "checkpoint-atomicity": "checkpoint_atomicity",
     "consistent-hashing": "consistent_hashing",
     "minimal-disruption": "minimal_disruption",
     "budget-isolation": "budget_isolation",
