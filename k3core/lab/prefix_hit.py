@@ -6,7 +6,8 @@ import numpy as np
 
 from k3core.fleet.latency import ACTIVE_PARAMETERS, ATTENTION_WORK, PREFILL_SPEED, prefill_time, prefill_work, ttft
 from k3core.lab import prefix_hit_view as view
-from k3core.lab.contract import Check, Column, Experiment, Metric, Prediction, Preset, Result, Scene, Table
+from k3core.lab.contract import (Check, Column, Experiment, Metric, Prediction, Preset, Progress, Result, Scene,
+                                 Table)
 from k3core.lab.display import number
 from k3core.lab.params import Param
 from k3core.lab.prefix_requests import GROUPS, POLICIES, Server, common, draw_tokens
@@ -19,14 +20,16 @@ SHARES = range(0, 101, 10)
 BINS = (0.0, 0.4, 0.7)  # the options of the prediction: nothing, and then up to each of these or more
 
 
-def run(p, seed: int) -> Result:
-    """Serve three turns on a prefix cache, and put times on what each found there."""
+def run(p, seed: int):
+    """Serve three turns on a prefix cache, and put times on what each found there. Yields Progress."""
     turns = conversation(p, np.random.default_rng(seed))
     server = Server(p.hash_block, p.page, p.grain, p.policy,
                     rules=Rules(evict_together=p.all_groups))
     served = [server.serve(turns[0])]
     lost = server.evict_checkpoint(turns[1], (int(p.lost) - 1,)) if p.lost != "none" else 0
-    served += [server.serve(tokens) for tokens in turns[1:]]
+    for tokens in turns[1:]:
+        yield Progress(len(served), len(turns))
+        served.append(server.serve(tokens))
     second = served[1]
     right = oracle(turns, served[0].saves, lost)
     cold, warm = ttft(second.tokens), ttft(second.tokens, second.hit.tokens)

@@ -80,6 +80,11 @@ class _Told:
                           "stay, and the index still names all three.", end=number(lost), group=p.lost),
                      1, self.ghosts[1], [])
 
+    def resumed(self) -> list:
+        """The states that turn 2 resumes from; where the hit is wrong, only one group's is."""
+        gone = [group for _, group, style in self.points if style == "rejected"]
+        return prefix_strips.resumed(self.served[1], gone)
+
     def lookup(self):
         turn = self.served[1]
         for stage, end, found, lit in prefix_strips.matched(turn.asked):
@@ -87,7 +92,7 @@ class _Told:
                      [(0, lit, "hit"), (lit, turn.tokens, "ghost")], [], end)
         hit, rows = turn.hit.tokens, turn.hit.rows
         tried = [end for stage, end, found in turn.asked if stage == "checkpoint" and not found]
-        after = [(0, hit, "hit"), (hit, rows, "padding"), (rows, turn.tokens, "ghost")]
+        after = [*prefix_strips.taken(turn), (hit, rows, "padding"), (rows, turn.tokens, "ghost")]
         if tried:
             self.add(Text("From there backwards on the grid: {count} boundaries have rows but no state in "
                           "all {groups} "
@@ -102,7 +107,7 @@ class _Told:
                 words = Text("At {hit} the hit is taken although one group has no state there. Turn 2 goes "
                              "on from memory "
                              "that holds something else, and nobody notices.", hit=number(hit))
-            self.add(words, 1, after, prefix_strips.stored([hit], "hit"), hit)
+            self.add(words, 1, after, self.resumed(), hit)
         else:
             self.add(Text("No boundary has both rows and states: nothing can be taken, turn 2 computes "
                           "everything."),
@@ -111,7 +116,7 @@ class _Told:
     def race(self):
         turn, warm, cold = self.served[1], self.log["warm"], self.log["cold"]
         hit, own = turn.hit.tokens, prefix_strips.stored(turn.saves)
-        points = prefix_strips.stored([hit] if hit else [], "hit")
+        points = self.resumed()
         for step in range(1, RACE + 1):
             now = warm * step / RACE
             done = hit + (turn.tokens - hit) * step // RACE
@@ -127,7 +132,7 @@ class _Told:
                              "written its "
                              "own checkpoint at {places}.", warm=number(warm), cold=number(cold),
                              saved=number(100 * (1 - warm / cold), 3), places=prefix_strips.places(turn.saves))
-            self.add(words, 1, [(0, hit, "hit"), (hit, done, "miss"), (done, turn.tokens, "ghost")],
+            self.add(words, 1, [*prefix_strips.taken(turn), (hit, done, "miss"), (done, turn.tokens, "ghost")],
                      points + (own if step == RACE else []), hit, now)
 
     def rest(self):
@@ -136,8 +141,8 @@ class _Told:
         self.add(Text("Turn 3 repeats all of turn 2. It resumes at {hit} and computes {rest} of {tokens} "
                       "tokens.",
                       hit=number(hit), rest=number(turn.tokens - hit), tokens=number(turn.tokens)), 2,
-                 [(0, hit, "hit"), (hit, turn.tokens, "miss")],
-                 prefix_strips.stored([hit] if hit else [], "hit") + prefix_strips.stored(turn.saves), hit,
+                 [*prefix_strips.taken(turn), (hit, turn.tokens, "miss")],
+                 prefix_strips.resumed(turn) + prefix_strips.stored(turn.saves), hit,
                  self.log["warm"])
 
 
@@ -197,7 +202,7 @@ def saving_figure(tokens: int, share: float) -> Figure:
     x = charts.quantitative("share", Text("hit, % of the prompt"), axis={"grid": False})
     y = charts.quantitative("saved", Text("time saved, %"))
     # All lines start at 0 and end near 100: named at a point each where they lie apart.
-    labels = [(60, 60, Text("2,000 to 32,000 tokens"), "mla"), (90, 74, Text("1,000,000 tokens"), "ordinary")]
+    labels = [(60, 60, Text("2,000 to 32,000 tokens"), "mla"), (96, 48, Text("1,000,000 tokens"), "ordinary")]
     limit = {"mark": {"type": "rule", "strokeDash": [3, 3]},
              "encoding": {"y": {"datum": 40, "type": "quantitative"}, "color": {"value": "var(--ink)"}}}
     return Figure("saving", "saving", Text("Time saved against the share that hits"),
@@ -212,9 +217,10 @@ def stairs_figure(p) -> Figure:
     """Where a shared prefix resumes, on the grid of checkpoints and on that of pages."""
     grain, page = p.grain * p.hash_block, p.page * p.hash_block
     styles = {"grain": ("hit", [1, 0]), "page": ("mla", [6, 3])}
-    labels = [(STAIRS, STAIRS // size * size, words, styles[name][0])
-              for name, size, words in (("grain", grain, Text("checkpoint grid")), ("page", page, Text("pages only")))
-              if name == "grain" or page != grain]
+    named = [("grain", grain, STAIRS * 2 // 3, Text("checkpoint grid"))]
+    if page != grain:
+        named.append(("page", page, STAIRS - 1, Text("pages only")))
+    labels = [(at, at // size * size, words, styles[name][0]) for name, size, at, words in named]
     x, y = charts.quantitative("shared", Text("tokens shared")), charts.quantitative("hit", Text("resumed at"))
     layer = charts.line_layer(x, y, charts.series("by", styles), ["shared", "hit"])
     layer["mark"] |= {"interpolate": "step-after", "point": False}

@@ -47,7 +47,7 @@ class _Told:
         turn = self.served[index]
         if index == 0:
             return prefix_strips.findable(self.log, 0)
-        return [(0, turn.hit.tokens, "hit"), (turn.hit.tokens, turn.tokens, "miss")]
+        return [*prefix_strips.taken(turn), (turn.hit.tokens, turn.tokens, "miss")]
 
     def _left(self, index: int) -> list:
         return [(end, group, "rejected" if index == 0 and end == self.lost else "state")
@@ -72,9 +72,10 @@ class _Told:
                 questions[0][:2]) else _asked(stage, end, found)
             self.add(words, 1, [(0, lit, "hit"), (lit, turn.tokens, "ghost")], [], end)
         hit, rows = turn.hit.tokens, turn.hit.rows
-        self.add(self._verdict(turn), 1, [(0, hit, "hit"), (hit, rows, "padding"), (rows, turn.tokens, "ghost")],
-                 prefix_strips.stored([hit], "hit") if hit else prefix_strips.stored([rows] if rows else [], "rejected"),
-                 hit or rows)
+        missing = prefix_strips.stored([rows], "rejected") if rows and not hit else []
+        self.add(self._verdict(turn), 1,
+                 [*prefix_strips.taken(turn), (hit, rows, "padding"), (rows, turn.tokens, "ghost")],
+                 prefix_strips.resumed(turn) + missing, hit or rows)
 
     def _verdict(self, turn) -> Text:
         hit, rows = number(turn.hit.tokens), number(turn.hit.rows)
@@ -112,8 +113,8 @@ class _Told:
                 words = Text("{computed} tokens computed. Request 2 leaves its rows, and checkpoints at "
                              "{places}.",
                              computed=number(turn.tokens - hit), places=prefix_strips.places(turn.saves))
-            self.add(words, 1, [(0, hit, "hit"), (hit, end, "miss"), (end, turn.tokens, "ghost")],
-                     prefix_strips.stored([hit] if hit else [], "hit") + prefix_strips.stored(written), end)
+            self.add(words, 1, [*prefix_strips.taken(turn), (hit, end, "miss"), (end, turn.tokens, "ghost")],
+                     prefix_strips.resumed(turn) + prefix_strips.stored(written), end if end in turn.saves else 0)
 
     def third(self):
         turn = self.served[2]
@@ -123,8 +124,8 @@ class _Told:
         if not hit:
             words = Text("Request 3 finds no boundary either and computes all {tokens} tokens again.",
                          tokens=number(turn.tokens))
-        self.add(words, 2, [(0, hit, "hit"), (hit, turn.tokens, "miss")],
-                 prefix_strips.stored([hit] if hit else [], "hit") + prefix_strips.stored(turn.saves), hit)
+        self.add(words, 2, [*prefix_strips.taken(turn), (hit, turn.tokens, "miss")],
+                 prefix_strips.resumed(turn) + prefix_strips.stored(turn.saves), hit)
 
 
 def _why(p) -> Text:
@@ -189,7 +190,7 @@ def shared_figure(p) -> Figure:
     middle = p.prompt // 2
     labels = [(middle, middle // p.grain * p.grain, Text("Marconi"), "hit"), (middle, 0, Text("align"), "miss")]
     layer = charts.line_layer(x, y, charts.series("policy", styles), ["shared", "policy", "hit"])
-    layer["mark"]["point"] = False
+    layer["mark"] |= {"point": False, "interpolate": "step-after"}
     return Figure("shares", "shares", Text("Only the beginning is shared"),
                   Text("With a checkpoint at the last boundary only, everything short of that boundary is "
                        "lost. A "

@@ -124,7 +124,10 @@ class Server:
 
 def common(a: list, b: list) -> int:
     """Length of the common beginning."""
-    return next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
+    shorter = min(len(a), len(b))
+    if a[:shorter] == b[:shorter]:  # the usual case, and many times faster than the loop
+        return shorter
+    return next(i for i, (x, y) in enumerate(zip(a, b)) if x != y)
 
 
 def draw_tokens(rng, count: int, kind: int) -> list:

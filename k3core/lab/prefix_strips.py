@@ -109,6 +109,19 @@ def findable(log: dict, index: int) -> list:
     return [(0, whole, "mla"), (whole, tokens, "free")]
 
 
+def taken(turn) -> list:
+    """Segments of what a request took from the cache, and of this the part that is another prefix's."""
+    right = turn.hit.tokens - turn.wrong
+    return [(0, right, "hit"), (right, turn.hit.tokens, "wrong")]
+
+
+def resumed(turn, wrong_groups=range(GROUPS)) -> list:
+    """Points for the states that a request resumed from."""
+    hit = turn.hit.tokens
+    return [(hit, group, "wrong" if turn.wrong and group in wrong_groups else "hit")
+            for group in range(GROUPS) if hit]
+
+
 def stored(positions, style: str = "state") -> list:
     """Points for checkpoints that every group has."""
     return [(position, group, style) for position in positions for group in range(GROUPS)]
@@ -142,6 +155,7 @@ def legend(log: dict, frame: dict) -> list:
         counts[style] = counts.get(style, 0) + end - start
     words = {
         "hit": Text("from the cache: {tokens} tokens", tokens=number(counts.get("hit", 0))),
+        "wrong": Text("taken, but of another prefix: {tokens} tokens", tokens=number(counts.get("wrong", 0))),
         "padding": Text("rows found, but no state there: {tokens} tokens", tokens=number(counts.get("padding", 0))),
         "miss": Text("computed: {tokens} tokens", tokens=number(counts.get("miss", 0))),
         "ghost": Text("not reached yet: {tokens} tokens", tokens=number(counts.get("ghost", 0))),

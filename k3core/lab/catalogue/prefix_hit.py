@@ -166,6 +166,7 @@ ZH = {
     "drag to set the checkpoint grid": "拖动以设置检查点网格",
     "checkpoint grid: {tokens} tokens": "检查点网格：{tokens} 个词元",
     "from the cache: {tokens} tokens": "取自缓存：{tokens} 个词元",
+    "taken, but of another prefix: {tokens} tokens": "取用了，但属于别的前缀：{tokens} 个词元",
     "rows found, but no state there: {tokens} tokens": "找到了行，但那里没有状态：{tokens} 个词元",
     "computed: {tokens} tokens": "计算：{tokens} 个词元",
     "not reached yet: {tokens} tokens": "尚未处理：{tokens} 个词元",
