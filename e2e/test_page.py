@@ -214,7 +214,7 @@ def test_a_scene_is_stepped_with_keys(live):
     live.page.keyboard.press("Space")
     play = live.page.locator(f"{SCENE} [data-play]")
     assert play.get_attribute("aria-pressed") == "true"
-    live.page.wait_for_function(f"() => document.querySelector('{SCENE} .counter').textContent === '2 / 8'")
+    live.page.wait_for_function(f"() => /^[1-7] /.test(document.querySelector('{SCENE} .counter').textContent)")
     live.page.keyboard.press("Space")
     assert play.get_attribute("aria-pressed") == "false"
 
