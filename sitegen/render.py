@@ -1,6 +1,7 @@
 """Pages: every experiment run once with its defaults, in both languages, into plain files with relative links."""
 
 import hashlib
+import html
 import json
 import tomllib
 from dataclasses import asdict
@@ -17,6 +18,7 @@ from sitegen import charts, content, words
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
 ON_HOME_PAGE = "byte-cost"  # the tab that needs the fewest words before it can be played with
+NOT_FOUND = "404.html"  # what a host shows for an address that leads nowhere, so its links cannot be relative
 FAMILY_TITLES = {"state": "State", "pages": "Pages", "prefix": "Prefix", "fleet": "Fleet", "workbench": "Workbench"}
 
 
@@ -33,6 +35,10 @@ def render(out: Path, assets, base_url: str | None, report) -> None:
             if experiment.slug == ON_HOME_PAGE:
                 home = content.prose(lang, "home")
                 pages.write("home.html", lang, "index.html", prose_html=home, **tab.context(lang))
+    if base_url:
+        (out / "sitemap.xml").write_text(sitemap(base_url, pages.written), encoding="utf-8")
+        for lang in LANGUAGES:
+            pages.write(NOT_FOUND, lang, NOT_FOUND)
 
 
 def write_static(out: Path, assets, scripts: str) -> dict:
@@ -69,6 +75,13 @@ def _script_json(data) -> str:
 def page_path(experiment: Experiment) -> str:
     """Where the page of an experiment lies: tabs below tabs/, workbenches beside the home page."""
     return f"{experiment.slug}.html" if experiment.family == "workbench" else f"tabs/{experiment.slug}.html"
+
+
+def sitemap(base_url: str, paths: list) -> str:
+    """The list of pages as search engines read it (sitemaps.org). base_url ends in a slash; paths are relative to it."""
+    places = "".join(f"<url><loc>{html.escape(base_url + path)}</loc></url>\n" for path in paths)
+    return ('<?xml version="1.0" encoding="UTF-8"?>\n'
+            f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{places}</urlset>\n')
 
 
 def shown_table(name: str, table: dict) -> dict:
@@ -115,6 +128,7 @@ class Pages:
 
     def __init__(self, out: Path, assets, static: dict, scripts: str, base_url: str | None):
         self.out, self.assets, self.static, self.scripts, self.base_url = out, assets, static, scripts, base_url
+        self.written = []  # paths, relative to the site's root
         self.experiments = [*experiments(), *workbenches()]
         project = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         self.repository = project.get("urls", {}).get("Repository")
@@ -124,17 +138,20 @@ class Pages:
 
     def write(self, template: str, lang: str, path: str, **context) -> None:
         """Render one page to `path` (English) or below zh/."""
-        file = self.out / ("" if lang == "en" else lang) / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        html = self.jinja.get_template(template).render(**self.frame(lang, path), **context)
-        file.write_text(html, encoding="utf-8")
+        place = path if lang == "en" else f"{lang}/{path}"
+        (self.out / place).parent.mkdir(parents=True, exist_ok=True)
+        text = self.jinja.get_template(template).render(**self.frame(lang, path), **context)
+        (self.out / place).write_text(text, encoding="utf-8")
+        self.written.append(place)
 
     def frame(self, lang: str, path: str) -> dict:
         """What every page needs: words, links, families with their tabs, the data that the scripts read."""
-        depth = path.count("/") + (lang != "en")
         here = "../" * path.count("/")
+        root = here + ("" if lang == "en" else "../")
+        if path == NOT_FOUND:
+            root, here = self.base_url, self.base_url + ("" if lang == "en" else f"{lang}/")
         return {
-            "lang": lang, "languages": LANGUAGES, "path": path, "root": "../" * depth, "here": here,
+            "lang": lang, "languages": LANGUAGES, "path": path, "root": root, "here": here,
             "static": self.static, "assets": self.assets, "version": __version__, "base_url": self.base_url,
             "t": lambda template, **args: words.translate(template, lang).format(**args),
             "families": [(words.translate(title, lang), [tab.to_json(lang) | {"path": page_path(tab)}

@@ -58,6 +58,9 @@ ZH = {
     "Drawing: use the arrow keys to step, Space to play": "图示：方向键逐步，空格键播放",
     # home
     "The tabs": "全部主题",
+    # where an address leads nowhere
+    "No such page": "没有这个页面",
+    "All pages are listed on the home page.": "所有页面都列在首页上。",
     # scripts
     "{file} could not be fetched: the network is gone": "无法获取 {file}：网络已断开",
     "{file} could not be fetched: the server answered {status}": "无法获取 {file}：服务器返回 {status}",
