@@ -111,8 +111,10 @@ def exercise_k3core():
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
     from k3core import cli
+    from k3core.lab.registry import TABS, WORKBENCHES
 
-    for slug in [tab["slug"] for tab in run_json(cli, ["tabs", "--json"])]:
+    run_json(cli, ["tabs", "--json"])
+    for slug in (*TABS, *WORKBENCHES):
         run_json(cli, ["run", slug, "--json"])
 
 

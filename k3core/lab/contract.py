@@ -177,7 +177,7 @@ class Snippet:
 
 @dataclass(frozen=True)
 class Prediction:
-    """The question a reader answers before the figure is shown; `Result.answer` names the right option."""
+    """The question a reader answers before the figure is shown; `Result.answer` is the index of the right option."""
 
     question: Text
     options: tuple
@@ -288,13 +288,13 @@ class Experiment:
         return self._steps(values, seed, files or {})
 
     def run(self, params: dict | None = None, seed=0, files: dict | None = None) -> Result:
-        """The result for `params` (missing ones at their defaults) and input files (name -> text). Raises ParamError."""
+        """The result for `params` (missing ones at their defaults) and files (name -> text). Raises ParamError."""
         for step in self.steps(params, seed, files):
             last = step
         return last
 
     def picture(self, result: Result, scene: str, frame: int, lang: str, narrow: bool = False) -> Picture:
-        """Frame `frame` (0-based) of a scene, its words in `lang`. Raises ValueError where there is no such scene or frame."""
+        """Frame `frame` (0-based) of a scene, its words in `lang`. Raises ValueError where there is none."""
         found = result.scene(scene)
         if not isinstance(frame, int) or not 0 <= frame < found.frames:
             raise ValueError(f"frame is {frame!r}; {scene} has frames 0 to {found.frames - 1}")
@@ -311,8 +311,9 @@ class Experiment:
     def to_json(self, lang: str) -> dict:
         """The experiment as the page and `python -m k3core tabs` list it."""
         return {
-            "slug": self.slug, "tab": self.tab, "name": self.name.render(lang), "title": self.title.render(lang), "family": self.family,
-            "question": self.question.render(lang), "params": [param.to_json(lang) for param in self.params],
+            "slug": self.slug, "tab": self.tab, "name": self.name.render(lang), "title": self.title.render(lang),
+            "family": self.family, "question": self.question.render(lang),
+            "params": [param.to_json(lang) for param in self.params],
             "presets": [{"name": p.name, "title": p.title.render(lang), "params": p.params, "seed": p.seed,
                          "expect": p.expect.render(lang)} for p in self.presets],
             "inputs": [{"name": i.name, "label": i.label.render(lang), "accept": i.accept, "max_bytes": i.max_bytes}

@@ -13,11 +13,13 @@ class Host:
 
     Requests: {"do": "start", "slug", "params", "seed", "lang"} then {"do": "step"} until the reply's state is no
     longer "progress"; {"do": "drop"}; {"do": "frame", "slug", "params", "seed", "lang", "scene", "index", "narrow"};
-    {"do": "file", "key", "text"} keeps a dropped file, which "start" and "frame" then name in "files": {input name:
-    key}. "start" also takes "frames" ({"frame.SCENE": index}, which pictures to send along), "narrow", "preset", only to
-    be refused where there is none of this name, and "pin" ({"params", "seed", "files"}): settings to compare with, which
-    run first and whose metrics come back as "pinned". A reply has "state": "progress", "done", "frame", "dropped",
-    "kept", "param_error" or "error"; the last two carry a "message" for the reader.
+    {"do": "file", "key", "text"} keeps a dropped file, which "start" and "frame" then name in "files": {input
+    name: key}. "start" also takes "frames" ({"frame.SCENE": index}, which pictures to send along), "narrow",
+    "preset", only to be refused where there is none of this name, and "pin" ({"params", "seed", "files"}): settings
+    to compare with, which run first and whose metrics come back as "pinned".
+
+    A reply has "state": "progress", "done", "frame", "dropped", "kept", "param_error" or "error"; the last two carry a
+    "message" for the reader.
     """
 
     def __init__(self):
@@ -98,10 +100,11 @@ class Host:
 
     def _pictures(self, result: Result) -> dict:
         """The frame of each scene that the page is showing, or the last one where the scene became shorter."""
-        pictures, lang = {}, self.request["lang"]
+        pictures, chosen = {}, experiment(result.slug)
+        lang, narrow = self.request["lang"], self.request.get("narrow", False)
         for scene in result.scenes:
             index = min(self.frames.get(scene.name, scene.poster), scene.frames - 1)
-            picture = experiment(result.slug).picture(result, scene.name, index, lang, self.request.get("narrow", False))
+            picture = chosen.picture(result, scene.name, index, lang, narrow)
             pictures[scene.name] = {"index": index} | picture.to_json(lang)
         return pictures
 
