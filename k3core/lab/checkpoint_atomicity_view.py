@@ -50,7 +50,7 @@ def _lanes(log: dict, frame: int, width: float, lang: str) -> tuple:
             parts.append(d.rect(x, y + 1, wide, CHIP, "chip-ahead"))
         look = f"{style} chip" if done else "ghost"
         parts.append(d.rect(x, y + 1, wide, CHIP, look, f"step:{step}", name.render(lang)))
-        if wide > 11:
+        if wide > 12.5:
             ink = "small" if not done else "label strong" if style in ("conv", "free") else "chip-ink"
             parts.append(d.text(x + wide / 2, y + 18, letter.render(lang), ink, "middle"))
     return parts, len(lanes) * LANE
@@ -77,8 +77,8 @@ def _found(item: list | None, x: float, y: float, wide: float, style: str) -> li
     if item is None:
         return [d.rect(x, y + 1, wide, 22, "ghost")]
     block, right = item
-    parts = [d.rect(x, y + 1, wide, 22, style if right else "wrong", f"block:{block}"),
-             d.text(x + wide / 2, y + 17, str(block), "chip-ink" if right else "wrong-ink", "middle")]
+    parts = [d.rect(x, y + 1, wide, 22, style if right else "mistaken", f"block:{block}"),
+             d.text(x + wide / 2, y + 17, str(block), "chip-ink" if right else "mistaken-ink", "middle")]
     return parts if right else [*parts, d.line(x, y + 23, x + wide, y + 1, "strike")]
 
 
@@ -111,14 +111,14 @@ def _comparison(request: int, reads: list, left: float, top: float, width: float
         style = "mla" if read["row"] else "state"
         parts.append(d.text(x + cell / 2 - 1, top + 32, head.render(lang), "small", "middle"))
         parts += _cell(x, top + 38, cell - 3, style, read["right"])
-        parts += _cell(x, top + 63, cell - 3, style if read["ok"] else "wrong", read["held"], read["block"])
+        parts += _cell(x, top + 63, cell - 3, style if read["ok"] else "mistaken", read["held"], read["block"])
     return parts
 
 
 def _cell(x: float, y: float, wide: float, style: str, words: str, block: int | None = None) -> list:
-    if style != "wrong" and words == "0":
+    if style != "mistaken" and words == "0":
         style = "free"
-    ink = {"wrong": "wrong-ink", "free": "label"}.get(style, "chip-ink")
+    ink = {"mistaken": "mistaken-ink", "free": "label"}.get(style, "chip-ink")
     return [d.rect(x, y, wide, 22, style, f"block:{block}" if block else None),
             d.text(x + wide / 2, y + 16, words, f"{ink} fit", "middle")]
 
@@ -173,4 +173,4 @@ def _legend(log: dict, frame: int) -> list:
              for kind, (style, letter, name) in ACTIONS.items()]
     return [*lines, ("mla", Text("attention rows; t is shared, a and b are private")),
             ("state", Text("KDA state of a prefix; K1, K2: its group")),
-            ("wrong", Text("wrong content found or read: {count}", count=wrong))]
+            ("mistaken", Text("wrong content found or read: {count}", count=wrong))]
