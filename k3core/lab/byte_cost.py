@@ -179,7 +179,8 @@ def model_scale_table(p, window: int) -> Table:
 def _metrics(p, window: int, state: int, record: int, best: int, best_ratio: float) -> list:
     return [
         Metric("snapshot_bytes", Text("snapshots of {window} positions, one head", window=window), window * state, "B"),
-        Metric("projection_bytes", Text("records of {window} positions, one head", window=window), window * record, "B"),
+        Metric("projection_bytes", Text("records of {window} positions, one head", window=window), window * record,
+               "B"),
         Metric("times_smaller", Text("fewer bytes with records"), state / record, "×", kind="float", scale=1.0),
         Metric("bytes_ratio", Text("record / snapshot, per position"), record / state, "share",
                kind="float", scale=1.0),

@@ -47,7 +47,8 @@ def draw_window(result: Result, scene: Scene, frame: int, lang: str, narrow: boo
     log = scene.events
     columns = 4 if narrow else 9
     width, cell = (340, 78) if narrow else (720, 74)
-    strip = log["dv"] * sum(size for _, size in log["parts"]) / log["state"]  # as wide as a record: wider than a tiny state
+    # As wide as a record, which is wider than a tiny state.
+    strip = log["dv"] * sum(size for _, size in log["parts"]) / log["state"]
     unit = min(cell / max(log["dk"], log["dv"], strip), 4.0)
     tall, wide = log["dk"] * unit, log["dv"] * unit
     row_height = tall + 18

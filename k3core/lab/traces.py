@@ -46,7 +46,8 @@ SIXTEENTHS = (1, 2, 4, 8, 16)  # of what dense needs without limit
 SHORT = 20_000  # blocks of a trace that is replayed for the curves unasked
 WORKLOAD_NAMES = {"shared-system-prompt": Text("shared system prompt"), "multi-turn": Text("conversations"),
                   "agentic": Text("agents")}
-EVICTION_NAMES = {"lru": Text("least recently used"), "fifo": Text("oldest"), "checkpoints-first": Text("checkpoints first")}
+EVICTION_NAMES = {"lru": Text("least recently used"), "fifo": Text("oldest"),
+                  "checkpoints-first": Text("checkpoints first")}
 SWEEPS = {"auto": Text("short traces"), "always": Text("always"), "never": Text("never")}
 BAD_LINES = {"refuse": Text("refuse the file"), "skip": Text("leave it out")}
 
@@ -93,13 +94,15 @@ def setup_of(p, hash_block: int) -> Setup:
     sizes = answer_for(load(p.model), Settings(tp=p.tp))
     policy = policy_at(p.policy, grain)
     if policy is None:
-        raise ParamError("policy", Text("policy is {policy}, whose chunks are shorter than the grain of {grain} tokens; choose "
-                                        "another policy or a finer grain", policy=p.policy, grain=number(grain)))
+        raise ParamError("policy", Text("policy is {policy}, whose chunks are shorter than the grain of {grain} tokens; "
+                                        "choose another policy or a finer grain", policy=p.policy, grain=number(grain)))
     capacity = int(p.capacity_gib * GIB) if p.capacity_gib else None
-    setup = Setup(policy, grain, capacity, p.eviction, sizes["bytes_per_token"], sizes["checkpoint_bytes"], p.forget_states)
+    setup = Setup(policy, grain, capacity, p.eviction, sizes["bytes_per_token"], sizes["checkpoint_bytes"],
+                  p.forget_states)
     if capacity is not None and capacity < setup.block_bytes:
-        raise ParamError("capacity_gib", Text("capacity is {capacity}, less than one block of {block}; give more, or 0 for no "
-                                              "limit", capacity=binary_bytes(capacity), block=binary_bytes(setup.block_bytes)))
+        raise ParamError("capacity_gib", Text(
+            "capacity is {capacity}, less than one block of {block}; give more, or 0 for no limit",
+            capacity=binary_bytes(capacity), block=binary_bytes(setup.block_bytes)))
     return setup
 
 
@@ -118,7 +121,8 @@ def written(name: str, grain: int) -> str:
     return name.replace("8g", str(8 * grain))
 
 
-def changed(setup: Setup, name: str, grain: int, capacity: int | None, forget_states: bool | None = None) -> Setup | None:
+def changed(setup: Setup, name: str, grain: int, capacity: int | None,
+            forget_states: bool | None = None) -> Setup | None:
     """The same with another policy, grain and capacity; None if policy and grain do not fit."""
     policy = policy_at(name, grain)
     forget_states = setup.forget_states if forget_states is None else forget_states
@@ -147,7 +151,8 @@ def result_of(p, seed: int, trace: Trace, setup: Setup, rows: list, bound: Run) 
     tables = {"policies": policies, "requests": view.requests_table(log), "lines": lines_table(trace),
               "grain": view.grain_table(rows), "capacity": view.capacity_table(rows), "course": course}
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([[c.key for c in policies.columns[1:]], *(r[1:] for r in policies.rows)])
+    header = [column.key for column in policies.columns[1:]]
+    csv.writer(text, lineterminator="\n").writerows([header, *(row[1:] for row in policies.rows)])
     return Result(
         metrics=metrics(p, trace, setup, own, bound), checks=checks(p, trace, setup, compared, bound), tables=tables,
         figures=view.figures(tables, p.policy, setup),
@@ -156,8 +161,8 @@ def result_of(p, seed: int, trace: Trace, setup: Setup, rows: list, bound: Run) 
         snippets=[Snippet("command", Text("The same answer on the command line"), command(p, seed, trace, setup)),
                   Snippet("csv", Text("The comparison as CSV"), text.getvalue())],
         answer=answer(own.hit_tokens, bound.hit_tokens),
-        answer_text=Text("{policy} reuses {hit} of the {bound} tokens whose attention rows an endless cache would hold.",
-                         policy=p.policy, hit=number(own.hit_tokens), bound=number(bound.hit_tokens)))
+        answer_text=Text("{policy} reuses {hit} of the {bound} tokens whose attention rows an endless cache would "
+                         "hold.", policy=p.policy, hit=number(own.hit_tokens), bound=number(bound.hit_tokens)))
 
 
 def answer(hit: int, bound: int) -> int:
@@ -168,14 +173,14 @@ def answer(hit: int, bound: int) -> int:
 def policies_table(compared: list, price) -> Table:
     """One row per policy over the whole trace."""
     rows = [(f"policy:{name}", name, one.hit_rate, one.hit_tokens, one.hit_requests, one.counts.checkpoints,
-             one.counts.checkpoints_written, one.counts.evicted_checkpoints, one.counts.evicted_blocks, one.counts.peak_bytes,
-             1000 * one.seconds / one.counts.requests, cost(one, price) / 1e9) for name, one in compared]
+             one.counts.checkpoints_written, one.counts.evicted_checkpoints, one.counts.evicted_blocks,
+             one.counts.peak_bytes, 1000 * one.seconds / one.counts.requests, cost(one, price) / 1e9) for name, one in compared]
     return Table((Column("id", Text("id")), Column("policy", Text("policy")),
                   Column("hit_rate", Text("hit rate"), "float", "share"),
                   Column("hit_tokens", Text("tokens reused")), Column("requests_with_hit", Text("requests with a hit")),
                   Column("checkpoints", Text("checkpoints")), Column("checkpoints_written", Text("written")),
-                  Column("evicted_checkpoints", Text("checkpoints evicted")), Column("evicted_blocks", Text("blocks evicted")),
-                  Column("peak_bytes", Text("bytes at most"), unit="B"),
+                  Column("evicted_checkpoints", Text("checkpoints evicted")),
+                  Column("evicted_blocks", Text("blocks evicted")), Column("peak_bytes", Text("bytes at most"), unit="B"),
                   Column("ttft_ms", Text("to the first token"), "float", "ms"),
                   Column("cost", Text("price of all"), "float", "$")),
                  rows, Text("The whole trace under each policy"))
@@ -190,7 +195,8 @@ def lines_table(trace: Trace) -> Table:
     """Every line that is not a request, with its number and the reason."""
     rows = [(error.line, reason(error)) for error in trace.bad]
     if not rows:
-        rows = [(0, Text("none: this trace was made here") if trace.lines is None else Text("none: every line is a request"))]
+        none = Text("none: this trace was made here") if trace.lines is None else Text("none: every line is a request")
+        rows = [(0, none)]
     return Table((Column("line", Text("line of the file")), Column("reason", Text("reason"))), rows,
                  Text("Lines that are not requests and were left out"))
 
@@ -216,10 +222,10 @@ def metrics(p, trace: Trace, setup: Setup, own: Run, bound: Run) -> list:
         Metric("evicted_checkpoints", Text("checkpoints evicted"), counts.evicted_checkpoints),
         Metric("evicted_blocks", Text("blocks of rows evicted"), counts.evicted_blocks),
         Metric("peak_bytes", Text("most bytes held, per rank"), counts.peak_bytes, "B", how=block),
-        Metric("ttft_ms", Text("mean time to first token on K3"), 1000 * own.seconds / requests, "ms", "derived", "float",
-               how=time),
-        Metric("ttft_miss_ms", Text("the same without a cache"), 1000 * own.cold_seconds / requests, "ms", "derived", "float",
-               how=time),
+        Metric("ttft_ms", Text("mean time to first token on K3"), 1000 * own.seconds / requests, "ms", "derived",
+               "float", how=time),
+        Metric("ttft_miss_ms", Text("the same without a cache"), 1000 * own.cold_seconds / requests, "ms", "derived",
+               "float", how=time),
         Metric("cost", Text("price of the trace"), cost(own, price) / 1e9, "$", price.badge, "float", how=paid),
         Metric("cost_saved", Text("saved by the cache"), (miss_cost - cost(own, price)) / 1e9, "$", "derived", "float",
                scale=1e-9),
@@ -248,12 +254,12 @@ def checks(p, trace: Trace, setup: Setup, compared: list, bound: Run) -> list:
               Text("at most {tokens}", tokens=number(bound.hit_tokens))),
         Check("recount", Text("the first {count} prompts, compared block by block without limit, give the same hits",
                               count=len(first)), counted == plain, counted, plain),
-        Check("resumable", Text("every reused token lies before a checkpoint"), own.hit_tokens <= resumable, own.hit_tokens,
-              Text("at most {tokens}", tokens=number(resumable))),
-        Check("fits", Text("the cache never holds more than its capacity"), setup.capacity is None or largest <= setup.capacity,
-              largest, capacity_words(setup.capacity), "B"),
-        Check("lines", Text("requests and lines left out are all there was"), len(trace.requests) + len(trace.bad) == asked,
-              len(trace.requests) + len(trace.bad), asked),
+        Check("resumable", Text("every reused token lies before a checkpoint"), own.hit_tokens <= resumable,
+              own.hit_tokens, Text("at most {tokens}", tokens=number(resumable))),
+        Check("fits", Text("the cache never holds more than its capacity"),
+              setup.capacity is None or largest <= setup.capacity, largest, capacity_words(setup.capacity), "B"),
+        Check("lines", Text("requests and lines left out are all there was"),
+              len(trace.requests) + len(trace.bad) == asked, len(trace.requests) + len(trace.bad), asked),
     ]
 
 
@@ -284,11 +290,11 @@ EXPERIMENT = Experiment(
     slug="traces", tab=0, family="workbench",
     name=Text("Traces"),
     title=Text("Traces: what a prefix cache saves on your requests"),
-    question=Text("Attention rows can be reused up to any block, a recurrent state only where a checkpoint was kept. How much "
-                  "of a real stream of prompts is left to compute, under which policy, in how many bytes?"),
+    question=Text("Attention rows can be reused up to any block, a recurrent state only where a checkpoint was kept. How "
+                  "much of a real stream of prompts is left to compute, under which policy, in how many bytes?"),
     params=(
-        Param("workload", Text("Trace made here"), "choice", "shared-system-prompt", choices=tuple(WORKLOAD_NAMES.items()),
-              help=Text("A file takes its place.")),
+        Param("workload", Text("Trace made here"), "choice", "shared-system-prompt",
+              choices=tuple(WORKLOAD_NAMES.items()), help=Text("A file takes its place.")),
         Param("requests", Text("Requests to make"), "int", 64, 2, 200, 1),
         Param("policy", Text("Keep checkpoints"), "choice", "align", choices=(
             ("dense", Text("dense: everywhere")), ("align", Text("align: at the last boundary")),
@@ -299,12 +305,14 @@ EXPERIMENT = Experiment(
             ("retain:8g", Text("retain:8g: also every eight grains")))),
         Param("grain_blocks", Text("Grain, in hash blocks"), "int", 3, 1, 16, 1,
               help=Text("Tokens of a cached block and the grid of checkpoints: 3 × 512 = 1,536.")),
-        Param("capacity_gib", Text("Cache, per rank"), "float", 0.0, 0, 4096, unit="GiB", help=Text("0: without limit.")),
+        Param("capacity_gib", Text("Cache, per rank"), "float", 0.0, 0, 4096, unit="GiB",
+              help=Text("0: without limit.")),
         Param("eviction", Text("What leaves first"), "choice", "lru",
               choices=tuple((name, EVICTION_NAMES[name]) for name in EVICTIONS)),
         Param("model", Text("Model"), "choice", "kimi-k3",
               choices=tuple((name, load(name).title) for name in names() if load(name).recurrent)),
-        Param("tp", Text("Tensor parallel ranks"), "choice", 8, choices=tuple((n, str(n)) for n in (1, 2, 4, 8, 16, 32))),
+        Param("tp", Text("Tensor parallel ranks"), "choice", 8,
+              choices=tuple((n, str(n)) for n in (1, 2, 4, 8, 16, 32))),
         Param("price", Text("Price list"), "choice", "kimi-k3", choices=tuple((name, name) for name in PRICES)),
         Param("sweep", Text("Curves over grain and capacity"), "choice", "auto", choices=tuple(SWEEPS.items()),
               help=Text("They replay the trace some forty times.")),
@@ -316,23 +324,24 @@ EXPERIMENT = Experiment(
               help=Text("As simulators do that know no recurrent state.")),
     ),
     presets=(
-        Preset("marconi", Text("Where prompts part"), Text("A checkpoint also where a prompt leaves the shared one: 68.9 % of the "
-               "tokens instead of 58.2 % (the rule of vllm #37898)."), {"policy": "marconi"}),
-        Preset("fine", Text("A finer grain"), Text("At 512 tokens align finds 69.5 % instead of 58.2 %: coarse blocks lose what "
-               "prompts share beyond the last full one."), {"grain_blocks": 1}),
-        Preset("conversations", Text("Conversations"), Text("A later turn begins with all of the one before, so the last "
-               "boundary is enough: every policy reuses the same."), {"workload": "multi-turn"}),
-        Preset("agents", Text("Agents, small cache"), Text("3 GiB: checkpoints everywhere push rows out, 67.2 %; marconi writes a "
-               "fifth as many and finds 76.6 %."), {"workload": "agentic", "capacity_gib": 3.0, "policy": "marconi"}),
-        Preset("forget", Text("Rows are not enough"), Text("A simulator without states promises what no policy can resume from: the "
-               "recount and the checkpoints disagree."), {"forget_states": True}, breaks=("recount", "resumable")),
+        Preset("marconi", Text("Where prompts part"),
+               Text("A checkpoint also where a prompt leaves the shared one: 68.9 % of the tokens instead of 58.2 % (the rule of vllm #37898)."), {"policy": "marconi"}),
+        Preset("fine", Text("A finer grain"),
+               Text("At 512 tokens align finds 69.5 % instead of 58.2 %: coarse blocks lose what prompts share beyond the last full one."), {"grain_blocks": 1}),
+        Preset("conversations", Text("Conversations"),
+               Text("A later turn begins with all of the one before, so the last boundary is enough: every policy reuses the same."), {"workload": "multi-turn"}),
+        Preset("agents", Text("Agents, small cache"),
+               Text("3 GiB: checkpoints everywhere push rows out, 67.2 %; marconi writes a fifth as many and finds 76.6 %."), {"workload": "agentic", "capacity_gib": 3.0, "policy": "marconi"}),
+        Preset("forget", Text("Rows are not enough"),
+               Text("A simulator without states promises what no policy can resume from: the recount and the checkpoints disagree."), {"forget_states": True}, breaks=("recount", "resumable")),
     ),
-    prediction=Prediction(Text("64 requests share a system prompt of 6,000 tokens; K3 keeps its state at the last boundary of 1,536 "
-                               "in each prompt. How much of what the attention rows could save can it use?"),
+    prediction=Prediction(Text("64 requests share a system prompt of 6,000 tokens; K3 keeps its state at the last "
+                               "boundary of 1,536 in each prompt. How much of what the attention rows could save can it use?"),
                           (Text("less than a quarter"), Text("a quarter to a half"), Text("a half to three quarters"),
                            Text("more than three quarters"))),
     function=run,
     draw={"requests": view.draw_requests},
     code=(Policy.boundaries, TraceCache.serve, recount),
-    inputs=(Input("trace", Text("Your trace: drop Mooncake JSON Lines or an Azure CSV here"), ".jsonl,.json,.csv,.txt", 2**26),),
+    inputs=(Input("trace", Text("Your trace: drop Mooncake JSON Lines or an Azure CSV here"),
+                  ".jsonl,.json,.csv,.txt", 2**26),),
 )

@@ -19,7 +19,8 @@ PROBLEMS = (
     (r"timestamp is (.*); it must be a date and time, or seconds",
      lambda value: Text("timestamp is {value}; it must be a date and time, or seconds", value=value)),
     (r"timestamp (.*) is earlier than the one before, (.*)",
-     lambda value, latest: Text("timestamp {value} is earlier than the one before, {latest}", value=value, latest=latest)),
+     lambda value, latest: Text("timestamp {value} is earlier than the one before, {latest}",
+                                value=value, latest=latest)),
     (r"timestamp (.*) differs in kind from the first",
      lambda value: Text("timestamp {value} differs in kind from the first", value=value)),
     (r"(\w+) is (.*); it must be an integer from (\d+) to (\d+)",
@@ -28,8 +29,9 @@ PROBLEMS = (
     (r"hash_ids is (.*); it must be a list of integers",
      lambda value: Text("hash_ids is {value}; it must be a list of integers", value=value)),
     (r"hash_ids has (\d+) entries, but an input_length of (\d+) makes (\d+) blocks of (\d+) tokens",
-     lambda count, length, blocks, size: Text("hash_ids has {count} entries, but an input_length of {length} makes {blocks} "
-                                              "blocks of {size} tokens", count=count, length=length, blocks=blocks, size=size)),
+     lambda count, length, blocks, size: Text(
+         "hash_ids has {count} entries, but an input_length of {length} makes {blocks} blocks of {size} tokens",
+         count=count, length=length, blocks=blocks, size=size)),
     (r"hash_ids has an entry outside .*", lambda: Text("hash_ids has an entry outside 0 to 2**64 - 1")),
     (r"(.*) is neither JSON nor a CSV header .*",
      lambda line: Text("{line} is neither JSON nor a CSV header with the columns TIMESTAMP, ContextTokens and "

@@ -1,4 +1,4 @@
-"""Traces and their replays for the workbench `traces`: read or made once, then served under one policy after another."""
+"""Traces and their replays for the workbench `traces`: read or made once, then served under every policy."""
 
 from array import array
 from collections.abc import Iterator
@@ -142,8 +142,8 @@ def _read(text: str, hash_block: int) -> Iterator:
                 work = 0
                 yield Progress(min(lines.position, len(text)), len(text), Text("reading the trace"))
     except _TooManyBadLines:
-        raise ParamError("trace", Text("more than {count} lines are not requests: {lines}", count=number(MOST_BAD_LINES),
-                                       lines=lines_in_words(bad))) from None
+        raise ParamError("trace", Text("more than {count} lines are not requests: {lines}",
+                                       count=number(MOST_BAD_LINES), lines=lines_in_words(bad))) from None
     except TraceError as error:  # the header of a CSV
         raise ParamError("trace", lines_in_words([error])) from None
     except ValueError as error:

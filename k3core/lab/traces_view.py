@@ -19,21 +19,24 @@ def events(trace: Trace, setup: Setup, compared: list, bound: Run, p) -> dict:
     requests, own = [], dict(compared)[p.policy]
     first = (len(trace.requests) - 1) * p.start // 100
     for index, request in enumerate(trace.requests[first:first + FRAMES], first):
-        requests.append({"number": index + 1, "ms": request.timestamp, "input": request.input_length, "hit": own.hits[index],
-                         "rows": own.rows[index], "source": source_of(trace, setup, own, index),
+        requests.append({"number": index + 1, "ms": request.timestamp, "input": request.input_length,
+                         "hit": own.hits[index], "rows": own.rows[index], "source": source_of(trace, setup, own, index),
                          "written": written_by(trace, setup, own, index), "known": request.hash_ids is not None})
     return {"requests": requests, "grain": setup.grain, "hash_block": trace.hash_block, "all": len(trace.requests),
-            "forget": setup.forget_states, "policy": p.policy, "bound": bound.hit_tokens, "tokens": bound.counts.input_tokens,
-            "policies": [(name, one.hit_tokens, one.counts.checkpoints, one.counts.peak_bytes) for name, one in compared]}
+            "forget": setup.forget_states, "policy": p.policy, "bound": bound.hit_tokens,
+            "tokens": bound.counts.input_tokens,
+            "policies": [(name, one.hit_tokens, one.counts.checkpoints, one.counts.peak_bytes)
+                         for name, one in compared]}
 
 
 def requests_table(log: dict) -> Table:
     """One row per request, as many as the drawing shows at a time."""
-    rows = [(f"request:{one['number']}", one["number"], one["ms"] / 1000, one["input"], one["hit"], one["rows"] - one["hit"],
-             one["input"] - one["rows"], "–" if one["source"] is None else number(one["source"] + 1), len(one["written"]))
+    rows = [(f"request:{one['number']}", one["number"], one["ms"] / 1000, one["input"], one["hit"],
+             one["rows"] - one["hit"], one["input"] - one["rows"],
+             "–" if one["source"] is None else number(one["source"] + 1), len(one["written"]))
             for one in log["requests"][:VISIBLE]]
-    return Table((Column("id", Text("id")), Column("request", Text("request")), Column("time", Text("arrival"), "float", "s"),
-                  Column("input", Text("prompt tokens")), Column("hit", Text("reused")),
+    return Table((Column("id", Text("id")), Column("request", Text("request")),
+                  Column("time", Text("arrival"), "float", "s"), Column("input", Text("prompt tokens")), Column("hit", Text("reused")),
                   Column("lost", Text("rows without a checkpoint")), Column("new", Text("not cached")),
                   Column("source", Text("resumes from request")), Column("written", Text("checkpoints left"))),
                  rows, Text("{count} requests, from the first on the drawing", count=number(len(rows))))
@@ -41,8 +44,9 @@ def requests_table(log: dict) -> Table:
 
 def captions(log: dict) -> list:
     """One sentence or two per request."""
-    return [Text("Request {index} at {time} s, {tokens} prompt tokens. {reuse} {leaves}", index=number(one["number"]),
-                 time=number(one["ms"] / 1000), tokens=number(one["input"]), reuse=_reuse(one, log), leaves=_leaves(one))
+    return [Text("Request {index} at {time} s, {tokens} prompt tokens. {reuse} {leaves}",
+                 index=number(one["number"]), time=number(one["ms"] / 1000), tokens=number(one["input"]),
+                 reuse=_reuse(one, log), leaves=_leaves(one))
             for one in log["requests"]]
 
 
@@ -56,13 +60,14 @@ def _reuse(one: dict, log: dict) -> Text:
         return Text("Counted as reused: {rows}, because the rows are there; but the last checkpoint lies at {hit}.",
                     rows=rows, hit=hit)
     if not one["hit"]:
-        return Text("Attention rows of the first {rows} are cached, but no checkpoint lies there: all of it is computed.",
-                    rows=rows)
+        return Text("Attention rows of the first {rows} are cached, but no checkpoint lies there: all of it is "
+                    "computed.", rows=rows)
     source = number(one["source"] + 1)
     if one["rows"] > one["hit"]:
-        return Text("It resumes at {hit}, from a checkpoint of request {source}; rows of {lost} more were cached in vain.",
-                    hit=hit, source=source, lost=lost)
-    return Text("It resumes at {hit}, from a checkpoint of request {source}, as far as rows are cached.", hit=hit, source=source)
+        return Text("It resumes at {hit}, from a checkpoint of request {source}; rows of {lost} more were cached in "
+                    "vain.", hit=hit, source=source, lost=lost)
+    return Text("It resumes at {hit}, from a checkpoint of request {source}, as far as rows are cached.",
+                hit=hit, source=source)
 
 
 def _leaves(one: dict) -> Text:
@@ -71,7 +76,8 @@ def _leaves(one: dict) -> Text:
         return Text("It leaves no checkpoint.")
     if len(written) == 1:
         return Text("It leaves a checkpoint at {position}.", position=number(written[0]))
-    return Text("It leaves {count} checkpoints, the last one at {position}.", count=len(written), position=number(written[-1]))
+    return Text("It leaves {count} checkpoints, the last one at {position}.",
+                count=len(written), position=number(written[-1]))
 
 
 def draw_requests(result: Result, scene: Scene, frame: int, lang: str, narrow: bool) -> Picture:
@@ -160,8 +166,9 @@ def _legend(log: dict, frame: int) -> list:
     seen = log["requests"][:frame + 1]
     rows, tokens = sum(one["rows"] for one in seen), sum(one["input"] for one in seen)
     hit = sum(one["hit"] for one in seen)
-    vain = ("miss", Text("counted as reused without a checkpoint: {count}", count=number(rows - hit))) if log["forget"] else \
-        ("snapshot", Text("rows cached, no checkpoint: {count}", count=number(rows - hit)))
+    vain = ("snapshot", Text("rows cached, no checkpoint: {count}", count=number(rows - hit)))
+    if log["forget"]:
+        vain = ("miss", Text("counted as reused without a checkpoint: {count}", count=number(rows - hit)))
     return [("hit", Text("reused: {count} tokens", count=number(hit))),
             vain,
             ("ordinary", Text("not cached: {count}", count=number(tokens - rows))),
@@ -188,8 +195,8 @@ def capacity_table(rows: list) -> Table:
 
 
 def _curve(key: str, label: Text, kind: str, points: list) -> Table:
-    return Table((Column(key, label, kind), Column("policy", Text("policy")), Column("hit_rate", Text("hit rate"), "float"),
-                  Column("checkpoints", Text("checkpoints"))),
+    return Table((Column(key, label, kind), Column("policy", Text("policy")),
+                  Column("hit_rate", Text("hit rate"), "float"), Column("checkpoints", Text("checkpoints"))),
                  [(x, name, run.hit_rate, run.counts.checkpoints) for x, name, run in points])
 
 
@@ -220,12 +227,15 @@ def _figure(name: str, tables: dict, own: str, log: bool, rules: list, title: Te
     styles = {policy: style for policy, style in STYLES.items() if policy in there}
     if own in there and own not in styles:
         styles[own] = OWN_STYLE
-    by = charts.series("policy", styles)
-    by = {channel: one | {"legend": {"orient": "top", "title": None, "symbolType": "stroke"}} for channel, one in by.items()}
-    x, y = table.columns[0].key, charts.quantitative("hit_rate", None, axis={"title": None, "format": ".0%", "tickCount": 5},
-                                                     scale={"zero": True})
-    scale = {"type": "log", "base": 2, "nice": False} if log else {"domain": [0, 100]}
-    ticks = {"values": sorted({row[0] for row in table.rows}), "format": ",d" if table.columns[0].kind == "exact" else ",.3~r"} if log else {"tickCount": 5}
-    axis = charts.quantitative(x, table.columns[0].label, scale=scale, axis=ticks)
-    layers = [charts.line_layer(axis, y, by, [x, "policy", "hit_rate"])]
+    legend = {"legend": {"orient": "top", "title": None, "symbolType": "stroke"}}
+    by = {channel: one | legend for channel, one in charts.series("policy", styles).items()}
+    scale, ticks = {"domain": [0, 100]}, {"tickCount": 5}
+    first = table.columns[0]
+    if log:
+        scale = {"type": "log", "base": 2, "nice": False}
+        ticks = {"values": sorted({row[0] for row in table.rows}), "format": ",d" if first.kind == "exact" else ",.3~r"}
+    x = charts.quantitative(first.key, first.label, scale=scale, axis=ticks)
+    y = charts.quantitative("hit_rate", None, axis={"title": None, "format": ".0%", "tickCount": 5},
+                            scale={"zero": True})
+    layers = [charts.line_layer(x, y, by, [first.key, "policy", "hit_rate"])]
     return Figure(name, name, title, caption, {"layer": [*layers, *(charts.rule_layer(value) for value in rules)]})
