@@ -78,7 +78,7 @@ def page_path(experiment: Experiment) -> str:
 
 
 def sitemap(base_url: str, paths: list) -> str:
-    """The list of pages as search engines read it (sitemaps.org). base_url ends in a slash; paths are relative to it."""
+    """The list of pages as search engines read it (sitemaps.org); paths are relative to base_url."""
     places = "".join(f"<url><loc>{html.escape(base_url + path)}</loc></url>\n" for path in paths)
     return ('<?xml version="1.0" encoding="UTF-8"?>\n'
             f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{places}</urlset>\n')
