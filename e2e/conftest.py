@@ -1,20 +1,19 @@
 """Fixtures of the browser tests: the built site over http, below a sub-path, and from disk; pages report complaints."""
 
 import functools
-import http.server
 import os
 import shutil
 import threading
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import sync_playwright
-from visit import Visit
+from visit import SLUG, QuietHandler, Visit
 
 LAUNCH = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync",
           "--no-first-run"]
 SUB_PATH = "some/sub/path"
-SLUG = "byte-cost"  # the tab on which the tests of the page itself act
 
 
 @pytest.fixture(scope="session")
@@ -26,22 +25,13 @@ def site() -> Path:
     return folder
 
 
-class QuietHandler(http.server.SimpleHTTPRequestHandler):
-    """Serves files and says nothing. HTTP/1.1, because the runtime is several files."""
-
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_):
-        pass
-
-
 @pytest.fixture(scope="session")
 def http_root(site, tmp_path_factory) -> str:
     """The address of the site served below a sub-path of a plain static server."""
     top = tmp_path_factory.mktemp("www")
     (top / SUB_PATH).parent.mkdir(parents=True)
     (top / SUB_PATH).symlink_to(site)
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(QuietHandler, directory=top))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(QuietHandler, directory=top))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/{SUB_PATH}"
     server.shutdown()

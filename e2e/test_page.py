@@ -5,8 +5,7 @@ import xml.etree.ElementTree as ElementTree
 from urllib.parse import unquote
 
 import pytest
-from conftest import SLUG
-from visit import expected
+from visit import SLUG, expected
 
 from k3core.lab.registry import experiment, slugs
 from k3core.lab.text import LANGUAGES

@@ -8,8 +8,7 @@ import threading
 from http.server import ThreadingHTTPServer
 
 import pytest
-from conftest import SLUG, QuietHandler
-from visit import expected
+from visit import SLUG, QuietHandler, expected
 
 from k3core.lab.registry import experiment
 from k3core.lab.text import LANGUAGES

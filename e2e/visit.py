@@ -1,11 +1,14 @@
 """A browser page that reports on itself, and what a result looks like on it."""
 
 import json
+from http.server import SimpleHTTPRequestHandler
 from urllib.parse import parse_qsl, urlsplit
 
 from playwright.sync_api import Error
 
 from k3core.lab.registry import experiment
+
+SLUG = "byte-cost"  # the tab on which the tests of the page itself act
 
 SHOWN = """() => {
   const text = (node) => node.textContent.trim();
@@ -29,6 +32,15 @@ SETTLED = """async () => {
   lab.address.write();
   return !busy();
 }"""
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    """Serves files and says nothing. HTTP/1.1, because the runtime is several files."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
 
 
 class Visit:
