@@ -94,8 +94,9 @@ def setup_of(p, hash_block: int) -> Setup:
     sizes = answer_for(load(p.model), Settings(tp=p.tp))
     policy = policy_at(p.policy, grain)
     if policy is None:
-        raise ParamError("policy", Text("policy is {policy}, whose chunks are shorter than the grain of {grain} tokens; "
-                                        "choose another policy or a finer grain", policy=p.policy, grain=number(grain)))
+        raise ParamError("policy", Text(
+            "policy is {policy}, whose chunks are shorter than the grain of {grain} tokens; choose another policy or a "
+            "finer grain", policy=p.policy, grain=number(grain)))
     capacity = int(p.capacity_gib * GIB) if p.capacity_gib else None
     setup = Setup(policy, grain, capacity, p.eviction, sizes["bytes_per_token"], sizes["checkpoint_bytes"],
                   p.forget_states)
@@ -174,13 +175,15 @@ def policies_table(compared: list, price) -> Table:
     """One row per policy over the whole trace."""
     rows = [(f"policy:{name}", name, one.hit_rate, one.hit_tokens, one.hit_requests, one.counts.checkpoints,
              one.counts.checkpoints_written, one.counts.evicted_checkpoints, one.counts.evicted_blocks,
-             one.counts.peak_bytes, 1000 * one.seconds / one.counts.requests, cost(one, price) / 1e9) for name, one in compared]
+             one.counts.peak_bytes, 1000 * one.seconds / one.counts.requests, cost(one, price) / 1e9)
+            for name, one in compared]
     return Table((Column("id", Text("id")), Column("policy", Text("policy")),
                   Column("hit_rate", Text("hit rate"), "float", "share"),
                   Column("hit_tokens", Text("tokens reused")), Column("requests_with_hit", Text("requests with a hit")),
                   Column("checkpoints", Text("checkpoints")), Column("checkpoints_written", Text("written")),
                   Column("evicted_checkpoints", Text("checkpoints evicted")),
-                  Column("evicted_blocks", Text("blocks evicted")), Column("peak_bytes", Text("bytes at most"), unit="B"),
+                  Column("evicted_blocks", Text("blocks evicted")),
+                  Column("peak_bytes", Text("bytes at most"), unit="B"),
                   Column("ttft_ms", Text("to the first token"), "float", "ms"),
                   Column("cost", Text("price of all"), "float", "$")),
                  rows, Text("The whole trace under each policy"))
@@ -290,8 +293,8 @@ EXPERIMENT = Experiment(
     slug="traces", tab=0, family="workbench",
     name=Text("Traces"),
     title=Text("Traces: what a prefix cache saves on your requests"),
-    question=Text("Attention rows can be reused up to any block, a recurrent state only where a checkpoint was kept. How "
-                  "much of a real stream of prompts is left to compute, under which policy, in how many bytes?"),
+    question=Text("Attention rows can be reused up to any block, a recurrent state only where a checkpoint was kept. "
+                  "How much of a real stream of prompts is left to compute, under which policy, in how many bytes?"),
     params=(
         Param("workload", Text("Trace made here"), "choice", "shared-system-prompt",
               choices=tuple(WORKLOAD_NAMES.items()), help=Text("A file takes its place.")),
@@ -325,18 +328,24 @@ EXPERIMENT = Experiment(
     ),
     presets=(
         Preset("marconi", Text("Where prompts part"),
-               Text("A checkpoint also where a prompt leaves the shared one: 68.9 % of the tokens instead of 58.2 % (the rule of vllm #37898)."), {"policy": "marconi"}),
+               Text("A checkpoint also where a prompt leaves the shared one: 68.9 % of the tokens instead "
+                    "of 58.2 % (the rule of vllm #37898)."), {"policy": "marconi"}),
         Preset("fine", Text("A finer grain"),
-               Text("At 512 tokens align finds 69.5 % instead of 58.2 %: coarse blocks lose what prompts share beyond the last full one."), {"grain_blocks": 1}),
+               Text("At 512 tokens align finds 69.5 % instead of 58.2 %: coarse blocks lose what prompts "
+                    "share beyond the last full one."), {"grain_blocks": 1}),
         Preset("conversations", Text("Conversations"),
-               Text("A later turn begins with all of the one before, so the last boundary is enough: every policy reuses the same."), {"workload": "multi-turn"}),
+               Text("A later turn begins with all of the one before, so the last boundary is enough: "
+                    "every policy reuses the same."), {"workload": "multi-turn"}),
         Preset("agents", Text("Agents, small cache"),
-               Text("3 GiB: checkpoints everywhere push rows out, 67.2 %; marconi writes a fifth as many and finds 76.6 %."), {"workload": "agentic", "capacity_gib": 3.0, "policy": "marconi"}),
+               Text("3 GiB: checkpoints everywhere push rows out, 67.2 %; marconi writes a fifth as many "
+                    "and finds 76.6 %."), {"workload": "agentic", "capacity_gib": 3.0, "policy": "marconi"}),
         Preset("forget", Text("Rows are not enough"),
-               Text("A simulator without states promises what no policy can resume from: the recount and the checkpoints disagree."), {"forget_states": True}, breaks=("recount", "resumable")),
+               Text("A simulator without states promises what no policy can resume from: the recount and "
+                    "the checkpoints disagree."), {"forget_states": True}, breaks=("recount", "resumable")),
     ),
     prediction=Prediction(Text("64 requests share a system prompt of 6,000 tokens; K3 keeps its state at the last "
-                               "boundary of 1,536 in each prompt. How much of what the attention rows could save can it use?"),
+                               "boundary of 1,536 in each prompt. How much of what the attention rows could save can it "
+                               "use?"),
                           (Text("less than a quarter"), Text("a quarter to a half"), Text("a half to three quarters"),
                            Text("more than three quarters"))),
     function=run,

@@ -36,7 +36,8 @@ def requests_table(log: dict) -> Table:
              "–" if one["source"] is None else number(one["source"] + 1), len(one["written"]))
             for one in log["requests"][:VISIBLE]]
     return Table((Column("id", Text("id")), Column("request", Text("request")),
-                  Column("time", Text("arrival"), "float", "s"), Column("input", Text("prompt tokens")), Column("hit", Text("reused")),
+                  Column("time", Text("arrival"), "float", "s"),
+                  Column("input", Text("prompt tokens")), Column("hit", Text("reused")),
                   Column("lost", Text("rows without a checkpoint")), Column("new", Text("not cached")),
                   Column("source", Text("resumes from request")), Column("written", Text("checkpoints left"))),
                  rows, Text("{count} requests, from the first on the drawing", count=number(len(rows))))
