@@ -344,8 +344,8 @@ EXPERIMENT = Experiment(
                     "the checkpoints disagree."), {"forget_states": True}, breaks=("recount", "resumable")),
     ),
     prediction=Prediction(Text("64 requests share a system prompt of 6,000 tokens; K3 keeps its state at the last "
-                               "boundary of 1,536 in each prompt. How much of what the attention rows could save can it "
-                               "use?"),
+                               "boundary of 1,536 in each prompt. How much of what the attention rows could save can "
+                               "it use?"),
                           (Text("less than a quarter"), Text("a quarter to a half"), Text("a half to three quarters"),
                            Text("more than three quarters"))),
     function=run,
