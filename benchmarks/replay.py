@@ -1,7 +1,7 @@
 """Trace replay: requests per second by policy, grain and capacity; flat cost; kvcache-simulator beside it.
 
-The conversation trace of Mooncake (FAST25-release/traces/conversation_trace.jsonl) is read from the folder in
-K3CORE_TRACES; without it a made-up trace of the same size is used.
+The conversation trace of Mooncake (FAST25-release/traces/conversation_trace.jsonl) is read from the folder that
+the environment variable K3_TRACES names, else from traces/; without it a made-up trace of the same size is used.
 """
 
 import os
@@ -14,7 +14,7 @@ import numpy as np
 from k3core.prefix_cache.policy import read_policy
 from k3core.traces import WORKLOADS, TraceCache, finish, generate_trace, read_trace, replay
 
-TRACES = Path(os.environ.get("K3CORE_TRACES", Path(__file__).parents[2] / "shared" / "traces"))
+TRACES = Path(os.environ.get("K3_TRACES", "traces"))
 BLOCK_BYTES, CHECKPOINT_BYTES = 13_824, 56_171_520  # Kimi K3, TP 8, fp8: per token; all KDA layers
 POLICIES = ("dense", "align", "align+8192", "marconi", "marconi+8192", "retain:0")
 CAPACITY = 2**38

@@ -15,7 +15,7 @@ from k3core import cli_replay
 from k3core.prefix_cache.policy import Policy, read_policy
 from k3core.traces import EVICTIONS, WORKLOADS, Request, TraceCache, finish, generate_trace, read_trace, replay
 
-TRACES = Path(os.environ.get("K3CORE_TRACES", Path(__file__).parents[2] / "shared" / "traces"))
+TRACES = Path(os.environ.get("K3_TRACES", "traces"))
 CONVERSATION = TRACES / "conversation_trace.jsonl"
 needs_trace = pytest.mark.skipif(not CONVERSATION.exists(), reason=f"{CONVERSATION} is not here")
 
