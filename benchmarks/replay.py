@@ -75,10 +75,10 @@ def peer(lines, requests):
     simulated = process_time() - begin
     took, _ = seconds("marconi", 512, CAPACITY, own)
     count = len(requests)
-    print(f"  k3core            read {middle - start:.2f} s, replay {took:.2f} s: {count / took:>7,.0f} requests/s "
-          "(rows and states)")
-    print(f"  kvcache-simulator read {prepared:.2f} s, replay {simulated:.2f} s: {count / simulated:>7,.0f} requests/s "
-          "(rows only)")
+    print(f"  k3core            read {middle - start:.2f} s, replay {took:.2f} s: {count / took:>7,.0f} "
+          "requests/s (rows and states)")
+    print(f"  kvcache-simulator read {prepared:.2f} s, replay {simulated:.2f} s: {count / simulated:>7,.0f} "
+          "requests/s (rows only)")
 
 
 def main():

@@ -25,11 +25,13 @@ def add_parser(subparsers) -> None:
     parser.add_argument("--policy", metavar="dense|align|align+N|marconi|marconi+N|retain:N", default="align",
                         help="where checkpoints are kept (align)")
     parser.add_argument("--capacity-gib", metavar="X|inf", default="inf", help="cache on one rank (inf)")
-    parser.add_argument("--eviction", metavar="|".join(EVICTIONS), default="lru", help="what leaves first (lru)")
+    parser.add_argument("--eviction", metavar="|".join(EVICTIONS), default="lru",
+                        help="what leaves first (lru)")
     parser.add_argument("--model", metavar="MODEL|config.json", default="kimi-k3",
                         help="whose bytes to count (kimi-k3)")
     parser.add_argument("--tp", metavar="N", default="1", help="tensor-parallel ranks (1)")
-    parser.add_argument("--kv-dtype", metavar="|".join(KV_DTYPES), default="bf16", help="attention rows (bf16)")
+    parser.add_argument("--kv-dtype", metavar="|".join(KV_DTYPES), default="bf16",
+                        help="attention rows (bf16)")
     parser.add_argument("--bad-lines", metavar="|".join(BAD_LINES), default="refuse",
                         help="what to do with a line that is not a request (refuse)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -65,8 +67,8 @@ def render(answer: dict) -> list[str]:
              f"{answer['model']}, TP {answer['tp']}, KV {answer['kv_dtype']} (per rank): a block "
              f"{answer['block_bytes']:,} bytes, a checkpoint {answer['checkpoint_bytes']:,}", ""]
     for key in ("requests", "input_tokens", "hit_tokens", "hit_rate", "rows_hit_tokens", "requests_with_hit",
-                "blocks_total", "blocks_distinct", "checkpoints", "checkpoints_written", "evicted_checkpoints",
-                "evicted_blocks", "peak_bytes", "lines_skipped"):
+                "blocks_total", "blocks_distinct", "checkpoints", "checkpoints_written",
+                "evicted_checkpoints", "evicted_blocks", "peak_bytes", "lines_skipped"):
         value = answer[key]
         text = f"{value:.4f}" if key == "hit_rate" else f"{value:,}"
         if key == "peak_bytes":

@@ -247,6 +247,15 @@ def test_a_hit_shares_whole_pages_and_copies_the_rest():
         cache.plan("r", 1)
 
 
+def test_a_copied_page_serves_when_the_page_it_came_from_is_gone():
+    cache = make(page=16, policy="dense")
+    serve(cache, range(9))
+    serve(cache, [*range(9), *range(50, 60)])
+    first, second = dict.fromkeys(entry.blocks[0] for entry in cache.rows)
+    cache.evict(first)
+    assert cache.lookup(Chain(range(9), 4)).partial == second and found(cache, range(9)) == 8
+
+
 # --- steps, commits, aborts ---
 
 

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from k3core import cli_replay
-from k3core.prefix_cache.policy import Policy, read_policy
+from k3core.paged_cache import BlockPool, PageTables
+from k3core.prefix_cache import Policy, PrefixCache, read_policy
 from k3core.traces import EVICTIONS, WORKLOADS, Request, TraceCache, finish, generate_trace, read_trace, replay
 
 TRACES = Path(os.environ.get("K3_TRACES", "traces"))
@@ -163,6 +164,27 @@ def test_what_one_policy_can_hit_another_can_too(requests, grain):
     for less, more in (("align", "align+8"), ("align", "marconi"), ("marconi", "marconi+12"),
                        ("retain:0", "retain:12"), ("marconi+12", "dense")):
         assert all(a <= b for a, b in zip(hits[less], hits[more], strict=True))
+
+
+@given(small_traces(), st.sampled_from(POLICIES), st.sampled_from([(2, 2), (4, 4), (4, 8), (2, 12)]))
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_with_room_for_all_it_hits_what_the_prefix_cache_hits(requests, policy, sizes):
+    """Request for request, on the cache that has pages, page tables and real hashes."""
+    grain, page = sizes
+    cache = PrefixCache(PageTables(BlockPool(4000), 3), page, 2, read_policy(policy), grain)
+    hits = []
+    for number, request in enumerate(requests):
+        tokens = [token for hash_id in request.hash_ids for token in (2 * hash_id, 2 * hash_id + 1)]
+        tokens = tokens[: request.input_length]
+        hits.append(cache.start(number, tokens)[0].tokens)
+        cache.landed(number)
+        while cache.running[number].computed < len(tokens):
+            step = cache.plan(number, len(tokens) - cache.running[number].computed)
+            cache.commit(number, tokens[step.start : step.end])
+        cache.release(number)
+    trace_cache = TraceCache(read_policy(policy), grain, 2)
+    assert [trace_cache.serve(request) for request in requests] == hits
+    assert trace_cache.counts.checkpoints == len(cache.checkpoints)
 
 
 def test_numbers_that_repeat_under_another_parent_are_other_blocks():

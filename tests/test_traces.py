@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from k3core.traces import WORKLOADS, Request, TraceError, Workload, generate_trace, read_trace
 
 MOONCAKE = [
-    '{"timestamp": 0, "input_length": 6758, "output_length": 500, "hash_ids": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]}',
+    '{"timestamp": 0, "input_length": 6758, "output_length": 500, '
+    '"hash_ids": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]}',
     "",
     '{"timestamp": 27, "input_length": 512, "output_length": 3, "hash_ids": [0]}',
 ]
@@ -41,8 +42,8 @@ def test_azure_csv_as_published():
 
 
 def test_burstgpt_csv_counts_seconds():
-    text = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,ChatGPT,472,18,490,x\n45,GPT-4,87,9,96,x\n"
-    assert read(text.splitlines()) == [Request(0, 472, 18), Request(40_000, 87, 9)]
+    header = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type"
+    assert read([header, "5,ChatGPT,472,18,490,x", "45,GPT-4,87,9,96,x"]) == [Request(0, 472, 18), Request(40_000, 87, 9)]
 
 
 @pytest.mark.parametrize("lines", [

@@ -54,7 +54,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a request: compute tokens start to end - 1, then carry out `saves` (state -> checkpoint)."""
+    """One step of a request: compute tokens start to end - 1, then carry out `saves`, state to checkpoint."""
 
     start: int
     end: int
@@ -84,10 +84,10 @@ class PrefixCache:
     and may be released at any point (end, abort, preemption). Its state blocks are the first of each KDA
     group's table. Checkpoints are never written again; a hit copies them.
 
-    page_tokens: rows in a block, a multiple of hash_block. grain: checkpoints lie at multiples of it, itself a
-    multiple of hash_block. decode: also keep a checkpoint at each multiple of the grain that an answer
-    passes. recycle: give up a request's checkpoint at the end of a chunk, or inside an answer, when its next
-    one is written (vllm #56794). hasher, verify: see Link and Index.
+    page_tokens: rows in a block, a multiple of hash_block. grain: checkpoints lie at multiples of it, by
+    default hash_block. decode: also keep a checkpoint at each multiple of the grain that an answer passes.
+    recycle: give up a request's checkpoint at the end of a chunk, or inside an answer, when its next one is
+    written (vllm #56794). hasher, verify: see Link and Index.
     """
 
     def __init__(self, tables: PageTables, page_tokens: int, hash_block: int, policy: Policy,
@@ -100,11 +100,12 @@ class PrefixCache:
             if value < 1 or value % hash_block:
                 raise ValueError(f"{name} is {value}; it must be a multiple of the hash block of {hash_block}")
         if tables.groups < 2:
-            raise ValueError("tables has 1 group; a prefix cache needs one of rows and at least one of states")
+            raise ValueError("tables has 1 group; a prefix cache needs one of rows and one or more of states")
         policy.check(grain)
         self.tables, self.pool = tables, tables.pool
         self.page_tokens, self.hash_block, self.grain = page_tokens, hash_block, grain
-        self.policy, self.decode, self.recycle, self.rules, self.hasher = policy, decode, recycle, rules, hasher
+        self.policy, self.decode, self.recycle = policy, decode, recycle
+        self.rules, self.hasher = rules, hasher
         self.rows, self.checkpoints = Index(verify), Index(verify)
         self.running: dict[Hashable, Running] = {}
         self.prompt_tokens = self.hit_tokens = 0
@@ -117,7 +118,7 @@ class PrefixCache:
     # --- lookup ---
 
     def lookup(self, chain: Chain) -> Hit:
-        """The longest prefix that is cached and leaves at least the last token to compute; changes nothing."""
+        """The longest prefix that is cached and leaves the last token or more to compute; changes nothing."""
         links = chain.links[: max(0, len(chain.tokens) - 1) // self.hash_block]
         pages, rows = self._whole_pages(links)
         partial, inside = self._inside_next_page(links, len(pages))
@@ -150,7 +151,8 @@ class PrefixCache:
 
     # --- a request's life ---
 
-    def start(self, request: Hashable, tokens: Sequence[int], extra: Extra | None = None) -> tuple[Hit, list[Copy]]:
+    def start(self, request: Hashable, tokens: Sequence[int],
+              extra: Extra | None = None) -> tuple[Hit, list[Copy]]:
         """Begin a request -> the hit, and the copies to carry out before `landed`.
 
         A hit that does not fit beside its own sources is given up. Raises PoolExhausted and changes nothing.
@@ -202,9 +204,10 @@ class PrefixCache:
         return pinned, copies
 
     def _pin(self, blocks: Sequence[int]) -> list[int]:
-        """Pin what there is to pin: without rule 3 an entry may name a block that is neither used nor found."""
+        """Pin what there is to pin: without rule 3 an entry may name a block that is long unused."""
         pool = self.pool
-        pinned = [block for block in blocks if block != NULL and (pool.references[block] or pool.is_findable(block))]
+        pinned = [block for block in blocks
+                  if block != NULL and (pool.references[block] or pool.is_findable(block))]
         pool.touch(pinned)
         return pinned
 
@@ -252,7 +255,7 @@ class PrefixCache:
         return None
 
     def commit(self, request: Hashable, tokens: Sequence[int]) -> None:
-        """The step is done and `tokens` stay: all of it, or the accepted first part. Publish what that completes.
+        """The step is done and `tokens` stay, all or the accepted first ones: publish what that completes.
 
         Rows and states are found under the tokens given here and no others.
         """
@@ -320,8 +323,8 @@ class PrefixCache:
         if new_request in self.running:
             raise ValueError(f"request {new_request!r} is already running")
         whole, rest = divmod(parent.computed, self.page_tokens)
-        hit = Hit(parent.computed, parent.computed, tuple(table[0][:whole]), table[0][whole] if rest else NULL,
-                  tuple(group[0] for group in table[1:]))
+        hit = Hit(parent.computed, parent.computed, tuple(table[0][:whole]),
+                  table[0][whole] if rest else NULL, tuple(group[0] for group in table[1:]))
         if not self._fits(hit):
             raise PoolExhausted(f"no room to fork request {request!r}: {self.pool.free_blocks} blocks are free")
         pinned, copies = self._take_blocks(new_request, hit)
@@ -330,7 +333,7 @@ class PrefixCache:
         return copies
 
     def release(self, request: Hashable) -> None:
-        """The request ended, was aborted or preempted, at whatever point. What it published stays findable."""
+        """The request ended, was aborted or preempted, at any point. What it published stays findable."""
         running = self._of(request)
         self.pool.free(running.pinned)
         if running.step is not None:
@@ -353,7 +356,7 @@ class PrefixCache:
         self._evicted([block])
 
     def _evicted(self, blocks: list[int]) -> None:
-        """The pool reuses these blocks: forget every position in a page, and every checkpoint they belong to."""
+        """The pool reuses these blocks: forget all positions in a page, and the checkpoints they are part of."""
         for block in blocks:
             for entry in self.rows.of_block(block):
                 self.rows.remove(entry)

@@ -42,7 +42,7 @@ class Index:
         return None
 
     def add(self, entry: Entry, alive: Sequence[bool] = ()) -> None:
-        """Add an entry at the end of its key's. alive: which of its blocks lead back to it, by default all."""
+        """Add an entry behind others of its key. alive: which blocks lead back to it, by default all."""
         self._by_key.setdefault(entry.link.key, []).append(entry)
         for block, leads in zip(entry.blocks, alive or (True,) * len(entry.blocks), strict=True):
             if leads:

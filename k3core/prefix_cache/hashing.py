@@ -82,7 +82,8 @@ class Chain:
         payload = _field(b"T", np.array(self.tokens[start:end], "<i8").tobytes())
         for first, length, name in self.extra.media:
             if first < end and first + length > start:
-                payload += _field(b"M", np.array([first - start, length], "<i8").tobytes()) + _field(b"I", name)
+                place = np.array([first - start, length], "<i8")
+                payload += _field(b"M", place.tobytes()) + _field(b"I", name)
         parent = self.links[-1] if self.links else self.root
         return Link(parent, payload, self.hasher(_field(b"P", parent.key) + payload), end)
 

@@ -83,7 +83,8 @@ def _retrace(scope: Scope, parents: dict, digest: bytes, until: str) -> tuple[li
     for wanted in path[-2::-1]:
         events.append(next(event for event, world, _ in _next_worlds(scope, events, until)
                            if _digest(encode(world)) == wanted))
-    return next(([*events, event], problem) for event, _, problem in _next_worlds(scope, events, until) if problem)
+    return next(([*events, event], problem) for event, _, problem in _next_worlds(scope, events, until)
+                if problem)
 
 
 def _next_worlds(scope: Scope, events: list[Event], until: str) -> Iterator[tuple[Event, World, str | None]]:
@@ -184,7 +185,8 @@ def decode(scope: Scope, state: bytes) -> World:
         world.pool.touch([block] * (references - 1))
     world.pool.free([block for block in blocks if not held[block]])
     world.content = dict(enumerate(content))
-    places = [(link, index) for link in scope.links.values() for index in (world.cache.rows, world.cache.checkpoints)]
+    indexes = world.cache.rows, world.cache.checkpoints
+    places = [(link, index) for link in scope.links.values() for index in indexes]
     for (link, index), found in zip(places, entries, strict=True):
         for blocks, alive in found:
             index.add(Entry(link, blocks), alive)
@@ -199,6 +201,6 @@ def _restore(world: World, request: int, encoded: tuple) -> list[int]:
     world.tables.tables[request] = [list(group) for group in table]
     saves = step and tuple(Copy(group[0], target) for group, target in zip(table[1:], step[2]))
     world.cache.running[request] = Running(
-        world.scope.chains[request], world.scope.tokens, computed, list(boundaries), frozenset(), list(pinned),
-        phase == "started", step and Step(step[0], step[1], saves))
+        world.scope.chains[request], world.scope.tokens, computed, list(boundaries), frozenset(),
+        list(pinned), phase == "started", step and Step(step[0], step[1], saves))
     return [*(block for group in table for block in group), *pinned, *(step[2] if step else ())]

@@ -1,7 +1,7 @@
 """Checkpoint policies: at which token positions of a prompt the KDA state is kept for later requests.
 
-Names follow vLLM: align is its mamba_cache_mode, marconi the rule of #37898 (after Marconi, arXiv 2411.19379),
-retain its prefix_cache_retention_interval (#45845, #52216).
+Names follow vLLM: align is its mamba_cache_mode, marconi the rule of #37898 (after Marconi, arXiv
+2411.19379), retain its prefix_cache_retention_interval (#45845, #52216).
 """
 
 from dataclasses import dataclass

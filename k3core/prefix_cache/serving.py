@@ -18,11 +18,12 @@ class CachedDecoder(PagedDecoder):
     every token: both do the same operations per token, wherever a step was cut.
     """
 
-    def __init__(self, decoder: HybridDecoder, num_blocks: int, block_size: int, hash_block: int, policy: Policy,
-                 grain: int | None = None, **options):
+    def __init__(self, decoder: HybridDecoder, num_blocks: int, block_size: int, hash_block: int,
+                 policy: Policy, grain: int | None = None, **options):
         super().__init__(decoder, num_blocks, block_size)
         if self.mla_groups != 1:
-            raise ValueError(f"the decoder's MLA layers make {self.mla_groups} groups; a prefix cache has one of rows")
+            raise ValueError(f"the decoder's MLA layers make {self.mla_groups} groups; a prefix cache has "
+                             "one of rows")
         self.cache = PrefixCache(self.tables, block_size, hash_block, policy, grain, **options)
 
     def start(self, request: Hashable, ids: Sequence[int], extra: Extra | None = None) -> Hit:
@@ -49,7 +50,8 @@ class CachedDecoder(PagedDecoder):
             self.cache.commit(request, part.tolist())
         return np.concatenate(logits)
 
-    def generate(self, request: Hashable, ids: Sequence[int], count: int, extra: Extra | None = None) -> list[int]:
+    def generate(self, request: Hashable, ids: Sequence[int], count: int,
+                 extra: Extra | None = None) -> list[int]:
         """Serve a request from its start to its end -> its greedy answer of `count` tokens."""
         hit = self.start(request, ids, extra)
         answer: list[int] = []

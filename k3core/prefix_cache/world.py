@@ -19,20 +19,20 @@ ZERO = ("zero",)  # a cleared block: the state before the first token
 
 @dataclass(frozen=True)
 class Scope:
-    """How small the world is. Each request's prompt is `shared` tokens, the same for all, and `own` others."""
+    """How small the world is. A prompt is `shared` tokens, the same for all requests, and `own` others."""
 
     requests: int = 2
     shared: int = 2
     own: int = 1
     page_tokens: int = 2
     state_groups: int = 2
-    blocks: int = 8
+    blocks: int = 7
     policy: Policy = field(default_factory=lambda: read_policy("retain:0"))
     rules: Rules = Rules()
 
     def __post_init__(self):
-        for name, most in (("requests", 4), ("shared", 8), ("own", 8), ("page_tokens", 8), ("state_groups", 4),
-                           ("blocks", 32)):
+        for name, most in (("requests", 4), ("shared", 8), ("own", 8), ("page_tokens", 8),
+                           ("state_groups", 4), ("blocks", 32)):
             if not 1 <= getattr(self, name) <= most:
                 raise ValueError(f"{name} is {getattr(self, name)}; a small world has 1 to {most}")
 
@@ -74,8 +74,8 @@ class Event:
 class World:
     """Requests in some phase, a cache, and what every block holds.
 
-    content: a state block holds (group, prefix), a page of rows a tuple with a prefix for each row; None where
-    it is nobody's prefix.
+    content: a state block holds (group, prefix), a page ("rows", a prefix for each row); None where it is
+    nobody's prefix.
     """
 
     def __init__(self, scope: Scope):
@@ -106,7 +106,8 @@ class World:
 
     def _idle(self) -> list[int]:
         pool = self.pool
-        return [block for block in range(1, pool.num_blocks) if pool.is_findable(block) and not pool.references[block]]
+        return [block for block in range(1, pool.num_blocks)
+                if pool.is_findable(block) and not pool.references[block]]
 
     def _blocks_needed(self, request: int) -> int:
         """At least as many blocks as scheduling this request takes."""
@@ -116,7 +117,7 @@ class World:
         return -(-self.scope.tokens // self.scope.page_tokens) - held + self.scope.state_groups
 
     def _victims(self, needed: int) -> Iterator[tuple[int, ...]]:
-        """Choices of blocks to evict first. In which order matters only where a victim may be a block of the hit."""
+        """Choices of blocks to evict first. The order matters only where blocks of the hit may be among them."""
         idle = self._idle()
         short = min(len(idle), max(0, needed - (self.pool.free_blocks - len(idle))))
         if not self.scope.rules.pin_first:
@@ -142,7 +143,8 @@ class World:
         unused = [block for block in self.content
                   if block != NULL and not pool.references[block] and not pool.is_findable(block)]
         if unused:
-            named = {block for index in (cache.rows, cache.checkpoints) for entry in index for block in entry.blocks}
+            named = {block for index in (cache.rows, cache.checkpoints) for entry in index
+                     for block in entry.blocks}
             for block in unused:
                 if block not in named:
                     del self.content[block]
@@ -184,8 +186,8 @@ class World:
         table = self.tables.tables[request]
         for group, [block] in enumerate(table[1:], 1):
             if not self._holds_state(block, group, self.scope.prefix(request, length)):
-                return (f"request {request} reads block {block} as its state of group {group} after {length} tokens, "
-                        f"but it holds {self.describe(block)}")
+                return (f"request {request} reads block {block} as its state of group {group} after {length} "
+                        f"tokens, but it holds {self.describe(block)}")
         for position in range(length):
             block = table[0][position // self.scope.page_tokens]
             if not self._holds_row(block, position, self.scope.prefix(request, position + 1)):
@@ -222,16 +224,16 @@ class World:
             for entry in self.cache.checkpoints.of_key(link.key):
                 for group, block in enumerate(entry.blocks, 1):
                     if not self._holds_state(block, group, prefix):
-                        return (f"the state of {self._name(prefix)} is found in block {block} for group {group}, "
-                                f"but it holds {self.describe(block)}")
+                        return (f"the state of {self._name(prefix)} is found in block {block} for group "
+                                f"{group}, but it holds {self.describe(block)}")
         return None
 
     def _wrong_rows(self, block: int, request: int, length: int) -> str | None:
         size = self.scope.page_tokens
         for position in range((length - 1) // size * size, length):
             if not self._holds_row(block, position, self.scope.prefix(request, position + 1)):
-                return (f"the rows of {self._name((request, length))} are found in block {block}, but it holds "
-                        f"{self.describe(block)}")
+                return (f"the rows of {self._name((request, length))} are found in block {block}, but it "
+                        f"holds {self.describe(block)}")
         return None
 
     def describe(self, block: int) -> str:

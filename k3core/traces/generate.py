@@ -30,14 +30,16 @@ class Workload:
     max_tokens: int = 131_072
 
     def __post_init__(self):
-        for name, least in (("sessions_per_second", 1e-6), ("turns", 1), ("system_tokens", 0), ("first_tokens", 1),
-                            ("message_tokens", 1), ("output_tokens", 1), ("pause_seconds", 0), ("branch", 0)):
-            if not least <= getattr(self, name) < 1e9:
-                raise ValueError(f"{name} is {getattr(self, name)}; it must be at least {least}")
+        least = {"sessions_per_second": 1e-6, "turns": 1, "system_tokens": 0, "first_tokens": 1,
+                 "message_tokens": 1, "output_tokens": 1, "pause_seconds": 0, "branch": 0}
+        for name, minimum in least.items():
+            if not minimum <= getattr(self, name) < 1e9:
+                raise ValueError(f"{name} is {getattr(self, name)}; it must be {minimum} to 1e9")
         if self.branch > 1:
             raise ValueError(f"branch is {self.branch}; it is a chance, 0 to 1")
         if not self.system_tokens < self.max_tokens <= 2**24:
-            raise ValueError(f"max_tokens is {self.max_tokens}; it must exceed system_tokens and be at most 2**24")
+            raise ValueError(f"max_tokens is {self.max_tokens}; it must exceed system_tokens and be at most "
+                             "2**24")
 
 
 WORKLOADS = {

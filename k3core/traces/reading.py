@@ -64,7 +64,8 @@ def read_trace(lines: Iterable[str | bytes], hash_block: int = 512,
         try:
             request = parse(line, text)
             if request.timestamp < latest:
-                raise TraceError(line, f"timestamp {request.timestamp} is earlier than the one before, {latest}")
+                raise TraceError(line, f"timestamp {request.timestamp} is earlier than the one before, "
+                                       f"{latest}")
         except TraceError as error:
             if skip is None:
                 raise
@@ -152,7 +153,8 @@ def _csv_parser(number: int, header: str) -> Callable[[int, str], Request]:
         try:
             elapsed = (moment - first) / timedelta(milliseconds=1)
         except TypeError:  # one with, one without time zone
-            raise TraceError(line, f"timestamp {values['timestamp']!r} differs in kind from the first") from None
+            raise TraceError(line, f"timestamp {_shown(values['timestamp'])} differs in kind from the first"
+                             ) from None
         return Request(elapsed, length, output)
 
     return parse

@@ -1,7 +1,8 @@
 """Replaying a trace against a prefix cache of attention rows and KDA checkpoints, by block number alone.
 
-Requests are served one after another, in file order; each leaves its rows and checkpoints behind. What is
-simulated is `k3core.prefix_cache` with an empty batch: the same lookup, policies and order of eviction.
+Requests are served one after another, in file order; each leaves its rows and checkpoints behind. With room
+for all it hits what `k3core.prefix_cache` hits. With a capacity it counts what is left behind, not the blocks
+that running requests hold, and keeps recomputed rows once.
 """
 
 from collections import OrderedDict
@@ -41,10 +42,10 @@ class Counts:
 class TraceCache:
     """A prefix cache for requests whose blocks are known by number.
 
-    grain: tokens of a cached block, and the grid of checkpoints; a multiple of hash_block. Rows of block b are
-    kept under the number b of its chain, the checkpoint at its end under -b. capacity: bytes, None without
-    limit; a block of rows weighs block_bytes, a checkpoint (all KDA layers) checkpoint_bytes. Every operation
-    costs the same however much is cached.
+    grain: tokens of a cached block, and the grid of checkpoints; a multiple of hash_block. Rows of a block
+    are kept under the number of its chain, the checkpoint at its end under minus that. capacity: bytes, None
+    without limit; a block of rows weighs block_bytes, a checkpoint (all KDA layers) checkpoint_bytes. Every
+    operation costs the same however much is cached.
 
     eviction: lru, over rows and checkpoints together; fifo; or checkpoints-first, lru within each kind. A hit
     refreshes all rows of the request, the end of the chain as the oldest, but of the checkpoints only the one
