@@ -24,6 +24,7 @@ def test_the_page_for_a_wrong_address_works_from_any_address(pages, lang, here):
     links = re.findall(r'(?:href|src)="([^"#][^"]*)"', text)
     assert f"{here}index.html" in links and f"{here}tabs/byte-cost.html" in links and f"{BASE}assets/x" in links
     assert [link for link in links if not link.startswith(BASE)] == []
+    assert 'id="status"' not in text  # no Python starts there
 
 
 def test_absolute_links_have_one_slash(pages):

@@ -23,6 +23,13 @@ function make(tag, attributes = {}, ...children) {
   return node;
 }
 
+// SHA-256 as hex digits; null where the browser offers none, which is on plain http to another host.
+async function sha256(bytes) {
+  if (!window.crypto || !crypto.subtle) return null;
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
 function debounce(milliseconds, action) {
   let timer = 0;
   return () => { clearTimeout(timer); timer = setTimeout(action, milliseconds); };

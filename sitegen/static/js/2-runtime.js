@@ -80,18 +80,13 @@ class Runtime {
     } catch {
       bytes = new Uint8Array(0);
     }
-    if (bytes.length !== file.raw_bytes || !(await hashMatches(bytes, file.sha256))) {
+    const digest = await sha256(bytes); // where there is none, the length still counts
+    if (bytes.length !== file.raw_bytes || (digest && digest !== file.sha256)) {
       throw new Error(say("{file} is damaged: {got} of {want} bytes, or another content than this site was built with",
         { file: file.name, got: bytes.length, want: file.raw_bytes }));
     }
     return bytes;
   }
-}
-
-// crypto.subtle is missing on plain http to another host; the length still counts there.
-async function hashMatches(bytes, sha256) {
-  if (!window.crypto || !crypto.subtle) return true;
-  return hex(await crypto.subtle.digest("SHA-256", bytes)) === sha256;
 }
 
 const scripts = new Map(); // path -> promise, so that a script is never run twice

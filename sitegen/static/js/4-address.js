@@ -1,6 +1,8 @@
 // The page's state lives in the address's fragment: parameters that differ from their defaults, seed, guess, the
 // frame of each scene as frame.NAME, the SHA-256 of each dropped file as file.NAME, and the settings of a result that
-// is kept for comparison, written the same way, as pin. A link may also name a preset; Controls.takePreset replaces it by its parameters.
+// is kept for comparison, written the same way, as pin. A link may also name a preset; Controls.takePreset replaces it
+// by its parameters.
+const NOT_COMPUTED = ["preset", "guess", "embed", "pin"]; // names on which no result depends
 class Address {
   constructor(defaults) {
     this.defaults = defaults; // name -> default as text
@@ -35,8 +37,7 @@ class Address {
 
   // What the result depends on.
   settings() {
-    return formatState([...this.state].filter(([name]) =>
-      !["preset", "guess", "embed", "pin"].includes(name) && !name.startsWith("frame.")));
+    return formatState([...this.state].filter(([name]) => !NOT_COMPUTED.includes(name) && !name.startsWith("frame.")));
   }
 
   write() {
@@ -59,7 +60,7 @@ function formatState(entries) {
 
 function paramsIn(state) {
   return Object.fromEntries([...state].filter(([name]) =>
-    !["seed", "preset", "guess", "embed", "pin"].includes(name) && !/^(frame|file)\./.test(name)));
+    name !== "seed" && !NOT_COMPUTED.includes(name) && !/^(frame|file)\./.test(name)));
 }
 
 // A link cut in the middle of an escape is still a link.

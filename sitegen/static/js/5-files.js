@@ -75,14 +75,11 @@ class Files {
   }
 }
 
-// SHA-256 where the browser offers it; on plain http to another host the size and a checksum serve as a name.
+// SHA-256, or the size and a checksum where there is none.
 async function contentKey(bytes) {
-  if (window.crypto && crypto.subtle) return hex(await crypto.subtle.digest("SHA-256", bytes));
+  const digest = await sha256(bytes);
+  if (digest) return digest;
   let sum = 0;
   for (const byte of new Uint8Array(bytes)) sum = (sum * 31 + byte) % 4294967291;
   return `unhashed-${bytes.byteLength}-${sum}`;
-}
-
-function hex(buffer) {
-  return [...new Uint8Array(buffer)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -1,0 +1,42 @@
+// The guess made before the figure was shown; it never hides anything on a shared link or in an embed.
+class PredictionView {
+  constructor(node, address) {
+    this.node = node;
+    this.address = address;
+    this.asking = true;
+    for (const button of $$("[data-guess]", node)) button.addEventListener("click", () => this.guess(button.dataset.guess));
+    $("[data-skip]", node).addEventListener("click", () => this.reveal());
+  }
+
+  // A shared link, or one that came while the question was asked, shows the figure at once.
+  follow(result) {
+    this.asking = this.asking && !this.address.shared;
+    this.show(result);
+  }
+
+  show(result) {
+    this.result = result;
+    const guess = Number.parseInt(this.address.get("guess"), 10);
+    const option = page.experiment.prediction.options[guess];
+    document.documentElement.classList.toggle("asking", this.asking);
+    for (const node of $$("#lab .stage > :not(#notice), #lab .charts, #lab .tables")) node.inert = this.asking;
+    $(".ask", this.node).hidden = !this.asking;
+    const answer = $(".answer", this.node);
+    answer.hidden = this.asking;
+    const right = guess === result.prediction.answer;
+    setText($(".guessed", answer), option ? (right ? say("You guessed: {option}. Right.", { option })
+      : say("You guessed: {option}.", { option })) : "");
+    setText($(".truth", answer), result.prediction.text);
+  }
+
+  guess(index) {
+    this.address.set("guess", index);
+    this.reveal();
+  }
+
+  reveal() {
+    this.asking = false;
+    this.show(this.result);
+    $("#lab .stage").focus({ preventScroll: true });
+  }
+}
