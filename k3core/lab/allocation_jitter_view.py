@@ -7,7 +7,7 @@ from k3core.lab import charts
 from k3core.lab import drawing as d
 from k3core.lab.allocation_jitter_sim import STEPS
 from k3core.lab.contract import Figure, Picture, Result, Scene, Table
-from k3core.lab.display import binary_bytes, number
+from k3core.lab.display import binary_bytes
 from k3core.lab.text import Text
 
 NAMES = {"unified": Text("unified pool"), "two_pools": Text("two static pools"),

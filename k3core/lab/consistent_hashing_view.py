@@ -255,7 +255,7 @@ def _rows(log: dict, frame: int, left: float, top: float, width: float, lang: st
     unit = (column - 8) / max(max(totals(log, at, name)) for name in names for at in last)
     high = min(27, 288 / len(listed))
     parts, y = [], top + 22
-    for place, name in enumerate(names):
+    for place in range(len(names)):
         parts.append(d.text(start + place * column, top + 6, COLUMNS[place], "label small"))
     for letter in listed:
         if letter in letters:

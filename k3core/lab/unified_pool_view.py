@@ -231,7 +231,7 @@ def models_table(curve: Table, context: int) -> Table:
     """The models at this context, and how much is there before the first token."""
     at = {name: size for name, tokens, size in curve.rows if tokens == context}
     first = {}
-    for name, tokens, size in curve.rows:
+    for name, _, size in curve.rows:
         first.setdefault(name, size)
     own = at["kimi-k3"]
     rows = [(f"model:{name}", TITLES[name], first[name], size, size / own) for name, size in at.items()]

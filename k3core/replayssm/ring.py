@@ -51,8 +51,8 @@ class RingStore(StateStore):
         slots = self.slots_of(self.write_pos, self.write_pos + len(tokens.v))
         self.k[slots], self.g[slots] = per_value_head(tokens.k, self.k), tokens.g
         o = np.empty_like(tokens.v)
-        for t, (o[t], self.u[slots[t]], _) in enumerate(kda_trace(*tokens[:5], self.state)):
-            pass
+        for t, (read, update, _) in enumerate(kda_trace(*tokens[:5], self.state)):
+            o[t], self.u[slots[t]] = read, update
         return o
 
     def keep(self, accepted):

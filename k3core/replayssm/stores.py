@@ -95,8 +95,8 @@ class SnapshotStore(StateStore):
 
     def verify(self, tokens):
         o = np.empty_like(tokens.v)
-        for t, (o[t], _, self.states[t]) in enumerate(kda_trace(*tokens[:5], self.checkpoint)):
-            pass
+        for t, (read, _, state) in enumerate(kda_trace(*tokens[:5], self.checkpoint)):
+            o[t], self.states[t] = read, state
         return o
 
     def keep(self, accepted):
@@ -149,8 +149,8 @@ class CorrectedStore(StateStore):
         T = len(tokens.v)
         self.k[:T], self.g[:T] = per_value_head(tokens.k, self.k), tokens.g
         o = np.empty_like(tokens.v)
-        for t, (o[t], self.u[t], _) in enumerate(kda_trace(*tokens[:5], self.checkpoint)):
-            pass
+        for t, (read, update, _) in enumerate(kda_trace(*tokens[:5], self.checkpoint)):
+            o[t], self.u[t] = read, update
         return o
 
     def keep(self, accepted):
