@@ -15,7 +15,7 @@ from .cache import Copy, Running, Step
 from .entries import Entry
 from .world import ZERO, Event, Scope, World
 
-STRIDE = 200  # transitions between two progress reports
+STRIDE = 100  # events between two progress reports
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Verdict:
 
 
 def explore(scope: Scope, until: str = "entry", limit: int = 10**6) -> Generator[int, None, Verdict]:
-    """Visit all states; yields how many were found so far, every 200 transitions.
+    """Visit all states; yields how many were found so far, every 100 events.
 
     until: stop at the first registered entry that is not the prefix it stands for ("entry"), or only when a
     request computes from something that is not its own prefix ("read"; what follows is then wrong output).

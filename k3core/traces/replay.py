@@ -13,7 +13,7 @@ from ..prefix_cache.policy import Policy
 from .reading import Request
 
 EVICTIONS = ("lru", "fifo", "checkpoints-first")
-STRIDE = 20_000  # blocks between two progress reports
+STRIDE = 8_000  # blocks between two progress reports
 
 
 @dataclass
