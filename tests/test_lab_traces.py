@@ -47,7 +47,8 @@ def prompts(count: int, length: int, shared: int, block: int) -> str:
     """`count` prompts of one length that share their first `shared` tokens, as a file."""
     full = -(-length // block)
     same = shared // block
-    return "\n".join(line(i, length, [*range(same), *(1000 * (i + 1) + j for j in range(full - same))]) for i in range(count))
+    return "\n".join(line(i, length, [*range(same), *(1000 * (i + 1) + j for j in range(full - same))])
+                     for i in range(count))
 
 
 # --- figures of others ------------------------------------------------------------------------------------------
@@ -126,7 +127,8 @@ def test_presets_say_what_happens():
     shares = {name: f"{100 * values(run(name))['hit_rate']:.1f} %" for name in (None, "marconi", "fine", "agents")}
     assert shares == {None: "58.2 %", "marconi": "68.9 %", "fine": "69.5 %", "agents": "76.6 %"}
     assert all(shares[name] in EXPERIMENT.preset(name).expect.template for name in shares if name)
-    dense, marconi = (next(row for row in run("agents").tables["policies"].rows if row[1] == name) for name in ("dense", "marconi"))
+    rows = {row[1]: row for row in run("agents").tables["policies"].rows}
+    dense, marconi = rows["dense"], rows["marconi"]
     assert f"{100 * dense[2]:.1f} %" == "67.2 %" and round(dense[6] / marconi[6]) == 5
     assert len({row[2] for row in run("conversations").tables["policies"].rows}) == 1
 
@@ -144,7 +146,8 @@ BAD = {
     '{"timestamp": 1, "input_length": 5}': "output_length is missing", line(-5): "timestamp is -5",
     line(1, 600, [1]): "hash_ids has 1 entries, but an input_length of 600 makes 2 blocks of 512",
     line(1, 600, [1, 2**64]): "outside 0 to 2**64 - 1", line(1, 600, ["a", 2]): "must be a list of integers",
-    line(1, 10**30, [1]): "must be an integer from 1 to 16777216", '{"timestamp": ' + "9" * 5000 + "}": "cannot be read as JSON",
+    line(1, 10**30, [1]): "must be an integer from 1 to 16777216",
+    '{"timestamp": ' + "9" * 5000 + "}": "cannot be read as JSON",
     line(2.5, 10, [1]).replace("10,", "1e1,", 1): "input_length is 10.0", "<b>": "cannot be read as JSON",
 }
 
@@ -176,7 +179,8 @@ def test_time_that_goes_back_is_a_bad_line():
 
 
 @pytest.mark.parametrize(("text", "words"), [
-    ("", "the trace is empty"), ("\n \n", "the trace is empty"), ("\0\n\0\n", "the trace is empty: line 1: this is not text"),
+    ("", "the trace is empty"), ("\n \n", "the trace is empty"),
+    ("\0\n\0\n", "the trace is empty: line 1: this is not text"),
     ("{\n", "the trace holds no request: line 1"), ("a,b\n1,2\n", "neither JSON nor a CSV header"),
     (line() + "\n" + "x\n" * 2000, "more than 1,000 lines are not requests: line 2"),
 ])
@@ -193,7 +197,8 @@ def test_lines_before_the_first_good_one_do_not_decide_the_kind_of_file():
         assert failed(run(text=f"\ufeff{head}\n{body}\n", bad_lines="skip")) == []
 
 
-@given(st.lists(st.sampled_from([line(1), line(2, 3000), "", "?", "{}", "\0", "[" * 2000]), min_size=1, max_size=12), st.integers(0, 60))
+@given(st.lists(st.sampled_from([line(1), line(2, 3000), "", "?", "{}", "\0", "[" * 2000]), min_size=1, max_size=12),
+       st.integers(0, 60))
 @settings(max_examples=40, deadline=None, derandomize=True)
 def test_nothing_is_lost_whatever_is_in_a_file(lines, cut):
     text = "\n".join([line(0), *lines])
@@ -207,7 +212,8 @@ def test_nothing_is_lost_whatever_is_in_a_file(lines, cut):
 
 def test_words_about_a_line_are_those_of_the_reader():
     found, header = set(), "TIMESTAMP,ContextTokens,GeneratedTokens"
-    rows = ["x,1,1", "1,2", '1,"2,3', "1,-2,3", "2023-01-01 00:00:00,1,1", "2023-01-01 00:00:00+00:00,1,1", "2022-01-01 00:00:00,1,1"]
+    rows = ["x,1,1", "1,2", '1,"2,3', "1,-2,3", "2023-01-01 00:00:00,1,1", "2023-01-01 00:00:00+00:00,1,1",
+            "2022-01-01 00:00:00,1,1"]
     for text in ([header, *rows], *([line(9), bad, line(1)] for bad in BAD), ["a,b"], [], ["{"]):
         errors = []
         try:
@@ -330,4 +336,5 @@ def test_a_policy_is_chosen_on_the_drawing_and_the_grip_follows_the_grain():
     assert names == {"dense", "align", "align+8192", "marconi", "marconi+8192", "retain:0"}
     moved = parts(run(grain_blocks=5, policy="retain:8g"))
     assert "retain:8g" in moved[0]
-    assert float(moved[1].get("cx")) - float(grip.get("cx")) == pytest.approx(2 * float(grip.get("data-per-x")), abs=0.02)
+    step = float(moved[1].get("cx")) - float(grip.get("cx"))
+    assert step == pytest.approx(2 * float(grip.get("data-per-x")), abs=0.02)
