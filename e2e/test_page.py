@@ -1,38 +1,12 @@
-"""What a person does with a tab: read, drag, step, guess, share, switch language, use only the keyboard."""
+"""A tab in a reader's hands: it reads, goes live, and every control and scene does what Python computes."""
 
 import json
-import xml.etree.ElementTree as ElementTree
-from urllib.parse import unquote
 
 import pytest
-from visit import SLUG, expected
+from visit import EXPERIMENT, PHONE, SCENE, SLUG, TAB, caption, drawn, expected, native_picture
 
-from k3core.lab.registry import experiment, slugs
+from k3core.lab.registry import slugs
 from k3core.lab.text import LANGUAGES
-
-TAB = f"tabs/{SLUG}.html"
-PHONE = {"viewport": {"width": 360, "height": 740}}
-SCENE = '[data-scene="window"]'
-EXPERIMENT = experiment(SLUG)
-
-
-def picture(svg: str) -> list:
-    """A drawing as (element, attributes, text) in document order, whatever wrote it."""
-    return [(node.tag, dict(node.attrib), (node.text or "").strip()) for node in ElementTree.fromstring(svg).iter()]
-
-
-def drawn(visit) -> list:
-    return picture(visit.page.evaluate(
-        f"() => new XMLSerializer().serializeToString(document.querySelector('{SCENE} .picture svg'))"))
-
-
-def native_picture(frame: int, params: dict | None = None, narrow: bool = False, lang: str = "en") -> list:
-    return picture(EXPERIMENT.picture(EXPERIMENT.run(params), "window", frame, lang, narrow).svg)
-
-
-def caption(frame: int, params: dict | None = None, lang: str = "en") -> str:
-    return EXPERIMENT.run(params).scenes[0].captions[frame].render(lang)
-
 
 # --- loading ----------------------------------------------------------------------------------------------------
 
@@ -105,6 +79,12 @@ def test_without_javascript_everything_can_be_read(visit, http_root):
         assert tab.page.locator("noscript p").is_visible() and tab.page.locator("#status").is_hidden()
         if "tabs" in path:
             assert tab.page.locator(".prose h2").count() >= 3 and tab.page.locator("math").first.is_visible()
+
+
+def test_the_page_carries_its_own_result(site):
+    """The data that the scripts start from are the ones the page shows."""
+    text = (site / TAB).read_text(encoding="utf-8").split('id="page">')[1].split("</script>")[0]
+    assert json.loads(text)["result"] == json.loads(json.dumps(EXPERIMENT.run().to_json("en")))
 
 
 # --- controls ---------------------------------------------------------------------------------------------------
@@ -248,229 +228,3 @@ def test_a_window_that_becomes_narrow_gets_the_narrow_drawing(live):
     live.page.fill("#p-dk", "100")
     live.settle()
     assert drawn(live) == native_picture(8, {"dk": 100}, narrow=True) and not live.scrolls_sideways()
-
-
-# --- sharing ----------------------------------------------------------------------------------------------------
-
-
-def test_a_copied_link_shows_the_other_person_the_same_in_either_language(live, visit):
-    live.page.fill("#p-dk", "48")
-    live.page.select_option("#p-layout", "bf16")
-    live.page.focus(f"{SCENE} .picture")
-    live.page.keyboard.press("Home")
-    live.page.keyboard.press("ArrowRight")
-    live.page.click("#copy")
-    assert live.text("#copy") == "Link copied"
-    link = live.page.evaluate("() => navigator.clipboard.readText()")
-    params = {"dk": 48, "layout": "bf16"}
-
-    other = visit(link)
-    assert other.page.locator("html.asking").count() == 0
-    other.settle()
-    assert other.shown() == expected(SLUG, params) and drawn(other) == native_picture(1, params)
-    assert other.page.locator("#p-layout").input_value() == "bf16" and other.page.locator("#p-dk").input_value() == "48"
-
-    other.page.locator("a[data-language]", has_text="中文").click()
-    other.page.wait_for_url("**/zh/**")
-    other.settle()
-    assert other.state == {"dk": "48", "layout": "bf16", "frame.window": "1"}
-    assert other.shown() == expected(SLUG, params, lang="zh") and drawn(other) == native_picture(1, params, lang="zh")
-    assert other.text(f"{SCENE} .caption") == caption(1, params, "zh")
-
-
-def test_back_and_forward_follow_the_address(live):
-    live.go("dk=32")
-    live.settle()
-    live.go("dk=16&dv=16")
-    live.settle()
-    assert live.shown() == expected(SLUG, {"dk": 16, "dv": 16})
-    live.page.go_back()
-    live.settle()
-    assert live.shown() == expected(SLUG, {"dk": 32}) and live.page.locator("#p-dv").input_value() == "128"
-
-
-def test_the_skip_link_keeps_the_settings(live):
-    live.go("dk=32")
-    live.settle()
-    live.page.evaluate("() => document.querySelector('a.skip').click()")
-    live.settle()
-    assert live.state == {"dk": "32"} and live.shown() == expected(SLUG, {"dk": 32})
-    assert live.page.evaluate("() => document.activeElement.id") == "main"
-
-
-# --- prediction -------------------------------------------------------------------------------------------------
-
-
-def test_a_bare_address_asks_first(visit, http_root):
-    tab = visit(f"{http_root}/{TAB}", python=False)
-    ask = tab.page.locator("#prediction .ask")
-    assert ask.is_visible() and tab.page.locator("#prediction .answer").is_hidden()
-    assert tab.page.locator("#prediction [data-guess]").count() == len(EXPERIMENT.prediction.options)
-    tab.page.click("[data-skip]")
-    assert ask.is_hidden() and tab.page.locator("html.asking").count() == 0
-    answer = tab.text("#prediction .answer")
-    assert "It is 42.6 times" in answer and "You guessed" not in answer
-    assert tab.state == {}
-
-
-def test_a_guess_stays_beside_the_result_and_in_the_link(visit, http_root, live):
-    tab = visit(f"{http_root}/{TAB}", python=False)
-    tab.page.click('[data-guess="1"]')
-    assert "You guessed: about 10 times." in tab.text("#prediction .answer")
-    tab.page.evaluate("() => K3.lab.address.write()")
-    assert tab.state == {"guess": "1"}
-    tab.page.reload()
-    assert tab.page.locator("#prediction .ask").is_hidden()
-    assert "You guessed: about 10 times." in tab.text("#prediction .answer")
-
-    live.go("guess=2")
-    live.settle()
-    assert "You guessed: about 40 times. Right." in live.text("#prediction .answer")
-    live.page.fill("#p-dk", "100")
-    live.settle()
-    assert "You guessed: about 40 times." in live.text("#prediction .answer")
-    assert live.state == {"guess": "2", "dk": "100"}
-
-
-@pytest.mark.parametrize("fragment", ["dk=64", "frame.window=2", "preset=no-gate", "embed=1", "dk=nonsense"])
-def test_a_shared_link_never_hides_the_figure(visit, http_root, fragment):
-    tab = visit(f"{http_root}/{TAB}#{fragment}", python=False)
-    assert tab.page.locator("#prediction .ask").is_hidden() and tab.page.locator("html.asking").count() == 0
-
-
-def test_a_link_followed_while_the_question_is_asked_shows_the_figure(visit, http_root):
-    tab = visit(f"{http_root}/{TAB}", python=False)
-    tab.go("dk=64")
-    assert tab.page.locator("#prediction .ask").is_hidden() and tab.page.locator("html.asking").count() == 0
-
-
-# --- looks ------------------------------------------------------------------------------------------------------
-
-
-def test_nothing_scrolls_sideways(visit, http_root, site):
-    tab = visit(f"{http_root}/index.html#guess=1", python=False)
-    for path in sorted(site.rglob("*.html")):
-        tab.page.goto(f"{http_root}/{path.relative_to(site)}#guess=1")
-        for width in (360, 768, 1440):
-            tab.page.set_viewport_size({"width": width, "height": 900})
-            assert not tab.scrolls_sideways(), f"{path.name} at {width}"
-
-
-def test_extreme_settings_do_not_scroll_sideways_either(live):
-    live.page.set_viewport_size({"width": 360, "height": 740})
-    for fragment in ("dk=1&dv=256&conv=true&drafts=16", "dk=256&dv=1", "dk=" + "9" * 300, "x" * 300 + "=1"):
-        live.go(fragment)
-        live.settle()
-        assert not live.scrolls_sideways(), fragment[:40]
-
-
-def test_dark_is_dark_and_light_is_light(visit, http_root):
-    tab = visit(f"{http_root}/{TAB}#guess=1", python=False)
-    seen = {}
-    for scheme in ("light", "dark"):
-        tab.page.emulate_media(color_scheme=scheme)
-        seen[scheme] = tab.page.evaluate("""() => {
-          const brightness = (colour) =>
-            colour.match(/[\\d.]+/g).slice(0, 3).reduce((sum, part) => sum + Number(part), 0);
-          const style = (selector) => getComputedStyle(document.querySelector(selector));
-          return [brightness(style("body").backgroundColor), brightness(style(".picture .state").fill)];
-        }""")
-    assert seen["light"][0] > 700 and seen["dark"][0] < 120 and seen["light"][1] != seen["dark"][1]
-
-
-# --- keyboard ---------------------------------------------------------------------------------------------------
-
-REACHABLE = """() => {
-  const own = [...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex="0"]')]
-    .filter((node) => node.checkVisibility({ visibilityProperty: true }) && !node.disabled
-      && !(node.type === "radio" && !node.checked));
-  own.forEach((node, index) => { node.dataset.tested = index; });
-  return own.map((node) => node.outerHTML.slice(0, 120));
-}"""
-FOCUSED = """() => {
-  const node = document.activeElement;
-  const visible = (element) => {
-    const { outlineStyle, outlineWidth } = getComputedStyle(element);
-    return outlineStyle !== "none" && parseFloat(outlineWidth) > 0;
-  };
-  return [node.dataset.tested ?? null, visible(node) || visible(node.closest("label") || node)];
-}"""
-
-
-def tabbed(visit) -> tuple:
-    """All that can be reached, what Tab reaches, and what showed no focus."""
-    everything = visit.page.evaluate(REACHABLE)
-    reached, dim = set(), []
-    for _ in range(2 * len(everything) + 20):  # twice around: wherever it starts, it comes by everything
-        visit.page.keyboard.press("Tab")
-        index, focus_visible = visit.page.evaluate(FOCUSED)
-        if index is not None:
-            reached.add(int(index))
-            if not focus_visible:
-                dim.append(everything[int(index)])
-    return everything, reached, dim
-
-
-def test_the_keyboard_reaches_everything_and_shows_where_it_is(live):
-    everything, reached, dim = tabbed(live)
-    assert [node for index, node in enumerate(everything) if index not in reached] == [] and dim == []
-    assert len(everything) > 30
-
-
-def test_a_whole_visit_by_keyboard(visit, http_root):
-    """Guess, break the mechanism, step: Tab, Enter, Space and arrows only."""
-    tab = visit(f"{http_root}/{TAB}", python=False, viewport=PHONE["viewport"])
-
-    def tab_to(selector: str):
-        for _ in range(120):
-            tab.page.keyboard.press("Tab")
-            if tab.page.evaluate("(selector) => document.activeElement.matches(selector)", selector):
-                return
-        raise AssertionError(f"Tab does not reach {selector}")
-
-    tab_to("#menu")
-    tab.page.keyboard.press("Enter")
-    assert tab.page.locator("#menu").get_attribute("aria-expanded") == "true"
-    assert tab.page.evaluate("() => document.activeElement.closest('#tabs') !== null")
-    tab.page.keyboard.press("Escape")
-    assert tab.page.locator("#menu").get_attribute("aria-expanded") == "false"
-    tab_to('[data-guess="2"]')
-    tab.page.keyboard.press("Enter")
-    assert "Right." in tab.text("#prediction .answer")
-    tab_to(f"{SCENE} [data-step='-1']")
-    tab.page.keyboard.press("Space")
-    tab_to('[name="count_gate"]')
-    tab.page.keyboard.press("Space")
-    tab.page.evaluate("() => K3.lab.address.write()")
-    assert tab.state == {"guess": "2", "frame.window": "7", "count_gate": "false"}
-
-
-def test_the_blurred_figure_is_out_of_reach_while_the_question_is_asked(visit, http_root):
-    tab = visit(f"{http_root}/{TAB}", python=False)
-    everything, reached, _ = tabbed(tab)
-    hidden = [node for index, node in enumerate(everything) if index in reached and "data-step" in node]
-    assert hidden == []
-
-
-# --- comparison -------------------------------------------------------------------------------------------------
-
-
-def test_a_kept_result_travels_with_the_link(live):
-    live.page.click("#compare button")
-    live.page.fill("#p-dk", "64")
-    live.settle()
-    kept = live.page.locator('[data-metric="record_bytes"] .kept')
-    assert "1,540 B" in kept.text_content() and unquote(live.state["pin"]) == ""
-    live.go("dk=32&pin=dk%3D16")
-    live.settle()
-    metric = next(m for m in EXPERIMENT.run({"dk": 16}).to_json("en")["metrics"] if m["key"] == "record_bytes")
-    assert metric["text"] in kept.text_content() and live.shown() == expected(SLUG, {"dk": 32})
-    live.page.click("#compare button")
-    live.settle()
-    assert kept.is_hidden() and live.state == {"dk": "32"}
-
-
-def test_the_page_carries_its_own_result(site):
-    """The data that the scripts start from are the ones the page shows."""
-    text = (site / TAB).read_text(encoding="utf-8").split('id="page">')[1].split("</script>")[0]
-    assert json.loads(text)["result"] == json.loads(json.dumps(EXPERIMENT.run().to_json("en")))

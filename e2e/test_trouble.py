@@ -8,14 +8,11 @@ import threading
 from http.server import ThreadingHTTPServer
 
 import pytest
-from visit import SLUG, QuietHandler, expected
+from visit import EXPERIMENT, SLUG, TAB, QuietHandler, expected
 
-from k3core.lab.registry import experiment
 from k3core.lab.text import LANGUAGES
 
-TAB = f"tabs/{SLUG}.html"
 HTML = "<img src=x onerror=alert(1)>"
-EXPERIMENT = experiment(SLUG)
 
 
 def problem(visit) -> str:

@@ -1,6 +1,7 @@
 """A browser page that reports on itself, and what a result looks like on it."""
 
 import json
+import xml.etree.ElementTree as ElementTree
 from http.server import SimpleHTTPRequestHandler
 from urllib.parse import parse_qsl, urlsplit
 
@@ -9,6 +10,10 @@ from playwright.sync_api import Error
 from k3core.lab.registry import experiment
 
 SLUG = "byte-cost"  # the tab on which the tests of the page itself act
+EXPERIMENT = experiment(SLUG)
+TAB = f"tabs/{SLUG}.html"
+SCENE = '[data-scene="window"]'
+PHONE = {"viewport": {"width": 360, "height": 740}}
 
 SHOWN = """() => {
   const text = (node) => node.textContent.trim();
@@ -157,3 +162,24 @@ def expected(slug: str, params: dict | None = None, seed: int = 0, lang: str = "
     return {"metrics": {metric["key"]: metric["text"] for metric in data["metrics"]},
             "checks": {check["key"]: [check["passed"], check["text"]] for check in data["checks"]},
             "tables": tables, "digest": data["digest"]}
+
+
+def _picture(svg: str) -> list:
+    """A drawing as (element, attributes, text) in document order, whatever wrote it."""
+    return [(node.tag, dict(node.attrib), (node.text or "").strip()) for node in ElementTree.fromstring(svg).iter()]
+
+
+def drawn(visit) -> list:
+    """The drawing on the page."""
+    return _picture(visit.page.evaluate(
+        f"() => new XMLSerializer().serializeToString(document.querySelector('{SCENE} .picture svg'))"))
+
+
+def native_picture(frame: int, params: dict | None = None, narrow: bool = False, lang: str = "en") -> list:
+    """What `drawn` should be."""
+    return _picture(EXPERIMENT.picture(EXPERIMENT.run(params), "window", frame, lang, narrow).svg)
+
+
+def caption(frame: int, params: dict | None = None, lang: str = "en") -> str:
+    """The words of a frame."""
+    return EXPERIMENT.run(params).scenes[0].captions[frame].render(lang)
