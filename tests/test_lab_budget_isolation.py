@@ -100,6 +100,9 @@ def test_a_request_larger_than_its_budget_is_refused():
     """12,000 tokens take 11 pages with their state; the ordinary class has 10."""
     result = RUN({"prompt": 12000, "vip_pages": 95})
     assert metrics(result)["ordinary_p99_ms"] is None and metrics(result)["rejected"] > 100 and failed(result) == set()
+    scene = result.scenes[0]
+    svg = tab.EXPERIMENT.picture(result, scene.name, scene.poster, "en").svg
+    assert "VIP P99" in svg and "ordinary P99" not in svg
 
 
 @pytest.mark.parametrize("preset", tab.EXPERIMENT.presets, ids=lambda preset: preset.name)

@@ -276,9 +276,9 @@ def _latencies(log: dict, time: float, left: float, right: float, y: float, lang
     parts += _clock(time, left, unit, y + 8, base)
     for kind in (1, 0):
         if log["p99"][kind] is not None:
-            height = scale(log["p99"][kind] / 1000)
-            words = (Text("VIP P99 {time}", time=seconds_words(log["p99"][0] / 1000)),
-                     Text("ordinary P99 {time}", time=seconds_words(log["p99"][1] / 1000)))[kind]
+            seconds = log["p99"][kind] / 1000
+            height, time_words = scale(seconds), seconds_words(seconds)
+            words = (Text("VIP P99 {time}", time=time_words), Text("ordinary P99 {time}", time=time_words))[kind]
             parts += [d.line(left, height, right, height, f"{STYLES[kind]}-line"),
                       d.text(right, height - 4, words.render(lang), "label small strong", "end")]
     for second in range(0, int(END) + 1, 10):
