@@ -3,6 +3,7 @@
 # Syntax that an old Python can parse: see build_site.py.
 from __future__ import print_function
 
+import glob
 import os
 import subprocess
 import sys
@@ -19,12 +20,19 @@ def main():
     from browser import find_browser
 
     environment = dict(os.environ, K3_BROWSER=find_browser(), K3_SITE=os.path.join(ROOT, "site"))
+    environment.setdefault("K3_TRACES", find_traces())
     print("Browser: " + environment["K3_BROWSER"])
     sys.stdout.flush()
     status = subprocess.call([sys.executable, "build_site.py"], cwd=ROOT, env=environment)
     if status:
         return status
     return subprocess.call([sys.executable, "-m", "pytest"] + sys.argv[1:], cwd=ROOT, env=environment)
+
+
+def find_traces():
+    """A folder of published traces: in a folder beside this one, else traces/ here."""
+    beside = sorted(glob.glob(os.path.join(os.path.dirname(ROOT), "*", "traces")))
+    return (beside + [os.path.join(ROOT, "traces")])[0]
 
 
 if __name__ == "__main__":
