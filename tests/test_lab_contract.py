@@ -104,7 +104,8 @@ def test_its_numbers_have_bounds_and_its_defaults_are_valid(chosen):
             assert param.minimum is not None and param.minimum < param.maximum
         assert param.parse(param.default) == param.default
     for preset in chosen.presets:
-        assert dict(chosen.run(preset.params, preset.seed).params).items() >= preset.params.items()
+        result = next(result for name, result, _ in situations(chosen.slug) if name == preset.name)
+        assert {name: result.params[name] for name in preset.params} == preset.params
 
 
 def test_tabs_are_numbered_once_and_families_come_in_order():
@@ -323,7 +324,7 @@ def test_anywhere_in_its_range_checks_hold_and_drawings_stay_inside_their_width(
     whole = {param.name: param.default for param in chosen.params if param.breaker}
 
     @given(settings_of(chosen))
-    @settings(max_examples=12, deadline=None, derandomize=True)
+    @settings(max_examples=8, deadline=None, derandomize=True)
     def check(params):
         result = run_or_refuse(chosen, params | whole)
         assert not [check.key for check in result.checks if not check.passed]

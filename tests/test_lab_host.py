@@ -43,7 +43,7 @@ def test_the_host_returns_what_run_returns(chosen, lang):
 @every_experiment
 def test_a_frame_belongs_to_the_settings_it_was_asked_for(chosen):
     host = Host()
-    for preset in chosen.presets:
+    for preset in chosen.presets[:2]:
         handled({"slug": chosen.slug}, host)
         result = chosen.run(preset.params, preset.seed)
         for scene in result.scenes:
