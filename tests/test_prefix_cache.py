@@ -245,6 +245,8 @@ def test_a_hit_shares_whole_pages_and_copies_the_rest():
     assert pairs == {(hit.partial, rows[1]), *zip(hit.states, [group[0] for group in states])}
     with pytest.raises(ValueError, match="copies under way"):
         cache.plan("r", 1)
+    cache.release("r")  # aborted before the copies were carried out
+    assert not any(cache.pool.references)
 
 
 def test_a_copied_page_serves_when_the_page_it_came_from_is_gone():
@@ -281,7 +283,7 @@ def test_c1_only_accepted_drafts_are_found():
         cache.commit("r", range(4) if end == 4 else [4])
     step = cache.plan("r", 6)  # the last token and drafts; shortened to where a checkpoint is due
     assert (step.start, step.end) == (5, 8) and step.saves
-    cache.commit("r", [5, 60])  # one draft refused
+    cache.commit("r", [5, 60])  # one draft refused: what the step saved is not the state after 60
     assert kept(cache) == [4] and found(cache, [0, 1, 2, 3, 4, 5, 6, 7, 8]) == 4
     assert cache.plan("r", 6).end == 8
     cache.commit("r", [70])
