@@ -23,7 +23,7 @@ def hashing():
 
 def requests(turns=4000, tokens=8192):
     """Conversations of two turns in a cache that fills up and then evicts."""
-    cache = PrefixCache(PageTables(BlockPool(20_000), 4), 1536, 512, read_policy("marconi"))
+    cache = PrefixCache(PageTables(BlockPool(8_000), 4), 1536, 512, read_policy("marconi"))
     costs, start = [], process_time()
     for turn in range(turns):
         prompt = [*range(turn // 2 * 10**6, turn // 2 * 10**6 + tokens + turn % 2 * 600)]
