@@ -5,7 +5,7 @@ import json
 import pytest
 from visit import EXPERIMENT, PHONE, SCENE, SLUG, TAB, caption, drawn, expected, native_picture
 
-from k3core.lab.registry import slugs
+from k3core.lab.registry import experiment, slugs
 from k3core.lab.text import LANGUAGES
 
 # --- loading ----------------------------------------------------------------------------------------------------
@@ -31,7 +31,11 @@ def test_every_tab_goes_live_on_a_phone(visit, http_root, slug):
     tab = visit(f"{http_root}/tabs/{slug}.html", **PHONE)
     tab.skip_prediction()
     tab.settle()
-    assert tab.shown() == expected(slug)
+    shown, native = tab.shown(), expected(slug)
+    exact = [metric.key for metric in experiment(slug).run().metrics if metric.kind == "exact"]
+    assert shown["digest"] == native["digest"] and list(shown["tables"]) == list(native["tables"])
+    assert {key: shown["metrics"][key] for key in exact} == {key: native["metrics"][key] for key in exact}
+    assert {key: check[0] for key, check in shown["checks"].items()} == dict.fromkeys(native["checks"], True)
     for svg in tab.page.locator(".picture svg").all():
         assert svg.get_attribute("viewBox").split()[2] == "340"
     assert not tab.scrolls_sideways()
