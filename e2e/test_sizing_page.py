@@ -47,7 +47,7 @@ def test_a_file_is_sized_and_a_wrong_one_loses_nothing(workbench):
                  "bytes_per_token") == "8,192 B" and "kv_lora_rank" in page.input_value(".drop textarea")
     page.click("#notice button")
     shows(page, "bytes_per_token", "13,824 B")
-    page.wait_for_function("!location.hash.includes('file.config')")
+    page.wait_for_function("() => !location.hash.includes('file.config')")
     assert page.is_hidden("#notice")
 
 
@@ -79,7 +79,7 @@ def test_a_kept_result_stands_beside_the_new_one_and_in_the_link(workbench, visi
     kept = '[data-metric="block_size"] .kept'
     assert page.inner_text(kept) == "kept: 1,536"
     assert "kept 8, now 16" in page.inner_text("#compare .differences")
-    page.wait_for_function("location.hash.includes('pin=')")
+    page.wait_for_function("() => location.hash.includes('pin=')")
     other = visit(page.url)
     other.wait()
     other.page.wait_for_selector(kept)
