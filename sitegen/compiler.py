@@ -52,7 +52,7 @@ def _routes(runtime_dir: Path):
             break
     path = node()
     if path:
-        arguments = [SCRIPT, "/work/jobs.json"]
+        arguments = [SCRIPT, "/job/jobs.json"]
         yield "node", runtime.PYODIDE, lambda folder: in_node(path, runtime_dir, folder, *arguments)
 
 
@@ -78,7 +78,7 @@ def node() -> str | None:
 def in_node(
     node: str, runtime_dir: Path, folder: Path, script: Path, *arguments: str, lock: str = ""
 ) -> list[str]:
-    """Command that runs a Python script in Pyodide under Node, with folder as /work.
+    """Command that runs a Python script in Pyodide under Node, with folder as /job.
 
     lock: text of a lock file whose wheels are in runtime_dir and are installed first.
     """

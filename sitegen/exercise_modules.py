@@ -145,5 +145,5 @@ if __name__ == "__main__":
     exercise_stdlib()
     exercise_numpy()
     exercise_k3core()
-    with open("/work/modules.txt", "w", encoding="utf-8") as target:
+    with open("/job/modules.txt", "w", encoding="utf-8") as target:
         target.writelines(f"{name}\n" for name in sorted(loaded()))

@@ -1,5 +1,5 @@
 // node run_in_node.mjs RUNTIME FOLDER SCRIPT [ARGUMENT...]: run a Python script in Pyodide.
-// RUNTIME holds Pyodide's files and the wheels of FOLDER/lock.json, which are installed; the script sees FOLDER as /work.
+// RUNTIME holds Pyodide's files and the wheels of FOLDER/lock.json, which are installed; the script sees FOLDER as /job.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -14,10 +14,10 @@ async function main(runtime, folder, script, ...args) {
     packages: Object.keys(lock.packages),
     env: { PYTHONHASHSEED: "0" },
   });
-  pyodide.mountNodeFS("/work", folder);
-  pyodide.globals.set("argv", pyodide.toPy(["/work/" + script, ...args]));
+  pyodide.mountNodeFS("/job", folder);
+  pyodide.globals.set("argv", pyodide.toPy(["/job/" + script, ...args]));
   pyodide.runPython("import sys; sys.argv = argv");
-  pyodide.runPython(readFileSync(join(folder, script), "utf8"), { filename: "/work/" + script });
+  pyodide.runPython(readFileSync(join(folder, script), "utf8"), { filename: "/job/" + script });
 }
 
 main(...process.argv.slice(2)).catch((error) => {

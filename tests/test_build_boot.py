@@ -16,12 +16,12 @@ pytestmark = [
     pytest.mark.skipif(not CACHED, reason="the browser runtime is not cached: build the site first"),
 ]
 
-# Runs in Pyodide: imports what /work/modules.json lists and k3core, and writes what it found.
+# Runs in Pyodide: imports what /job/modules.json lists and k3core, and writes what it found.
 PROBE = """
 import importlib, json, pkgutil, sys
 failed = {}
 import k3core
-names = json.load(open("/work/modules.json"))
+names = json.load(open("/job/modules.json"))
 modules = [module.name for module in pkgutil.walk_packages(k3core.__path__, "k3core.")]
 names += [name for name in modules if not name.endswith("__main__")]
 for name in names:
@@ -36,7 +36,7 @@ found = {"failed": failed, "python": list(sys.version_info[:2]), "numpy": numpy.
          "compiled": sorted({m.__spec__.origin.rpartition(".")[2] for n, m in sys.modules.items()
                              if n.split(".")[0] in ("numpy", "k3core", "json") and m.__spec__.origin}),
          "trimmed": not importlib.util.find_spec("xml") and not importlib.util.find_spec("numpy.fft")}
-json.dump(found, open("/work/found.json", "w"))
+json.dump(found, open("/job/found.json", "w"))
 """
 
 
@@ -107,7 +107,7 @@ def test_compiling_twice_gives_the_same_bytes(tmp_path, monkeypatch):
 
 def test_the_magic_number_is_that_of_this_pyodide(tmp_path):
     script = tmp_path / "magic.py"
-    script.write_text("import importlib.util as u; open('/work/magic', 'w').write(u.MAGIC_NUMBER.hex())")
+    script.write_text("import importlib.util as u; open('/job/magic', 'w').write(u.MAGIC_NUMBER.hex())")
     (tmp_path / "work").mkdir()
     folder = runtime.fetch(print, offline=True)
     subprocess.run(compiler.in_node(compiler.node(), folder, tmp_path / "work", script), check=True)
