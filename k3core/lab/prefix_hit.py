@@ -10,7 +10,7 @@ from k3core.lab.contract import (Check, Column, Experiment, Metric, Prediction, 
                                  Table)
 from k3core.lab.display import number
 from k3core.lab.params import Param
-from k3core.lab.prefix_requests import GROUPS, POLICIES, Server, common, draw_tokens
+from k3core.lab.prefix_requests import GROUPS, POLICIES, Server, common, draw_tokens, token_metric
 from k3core.lab.text import Text
 from k3core.prefix_cache import PrefixCache, Rules
 
@@ -90,7 +90,7 @@ def _metrics(second, cold: float, warm: float, saved: float) -> list:
                   active=number(ACTIVE_PARAMETERS.value), attention=number(ATTENTION_WORK.value)),
              Text("speed: {speed} FLOP/s, from 376.3 ms for 8,000 tokens", speed=number(PREFILL_SPEED.value)))
     return [
-        Metric("hit_tokens", Text("turn 2 takes from the cache"), hit, "tokens"),
+        token_metric("hit_tokens", Text("turn 2 takes from the cache"), hit),
         Metric("hit_rate", Text("of turn 2's prompt"), hit / tokens, "share", kind="float", scale=1.0),
         Metric("ttft_hit_ms", Text("time to first token, with the hit"), 1000 * warm, "ms", "derived", "float",
                scale=1.0, how=(*lines, Text("computed behind the hit: {tokens} tokens", tokens=number(tokens - hit)))),

@@ -6,7 +6,7 @@ from k3core.lab import prefix_miss_view as view
 from k3core.lab.contract import Check, Column, Experiment, Metric, Prediction, Preset, Result, Scene, Table
 from k3core.lab.display import number
 from k3core.lab.params import Param, ParamError
-from k3core.lab.prefix_requests import GROUPS, Server, common, draw_tokens, without_parent
+from k3core.lab.prefix_requests import GROUPS, Server, common, draw_tokens, token_metric, without_parent
 from k3core.lab.prefix_strips import places
 from k3core.lab.text import Text
 from k3core.prefix_cache import Chain, Extra, Policy
@@ -90,14 +90,14 @@ def oracle(kept: list, tokens: list, extra: Extra) -> int:
 def _metrics(p, second, third) -> list:
     hit = second.hit.tokens
     return [
-        Metric("hit_tokens", Text("request 2 takes from the cache"), hit, "tokens"),
+        token_metric("hit_tokens", Text("request 2 takes from the cache"), hit),
         Metric("hit_share", Text("of its prompt"), hit / p.prompt, "share", kind="float", scale=1.0),
-        Metric("recomputed_tokens", Text("request 2 computes"), p.prompt - hit, "tokens"),
-        Metric("rows_unused", Text("of these had rows, but no state"), second.hit.rows - hit, "tokens"),
+        token_metric("recomputed_tokens", Text("request 2 computes"), p.prompt - hit),
+        token_metric("rows_unused", Text("of these had rows, but no state"), second.hit.rows - hit),
         Metric("checkpoints_written", Text("checkpoints that request 2 writes"), len(second.saves),
                how=(Text("each is a state in all {groups} KDA groups, at {places}", groups=GROUPS,
                          places=places(second.saves)),)),
-        Metric("next_hit_tokens", Text("request 3 takes from the cache"), third.hit.tokens, "tokens"),
+        token_metric("next_hit_tokens", Text("request 3 takes from the cache"), third.hit.tokens),
     ]
 
 

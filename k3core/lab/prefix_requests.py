@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+from k3core.lab.contract import Metric
+from k3core.lab.display import number
+from k3core.lab.text import Text
 from k3core.paged_cache import NULL, BlockPool, PageTables
 from k3core.prefix_cache import Chain, Extra, Hit, Policy, PrefixCache, Rules, sha256
 from k3core.prefix_cache.entries import Index
@@ -133,3 +136,8 @@ def common(a: list, b: list) -> int:
 def draw_tokens(rng, count: int, kind: int) -> list:
     """Random token ids; those of different kinds (0 to 3) differ at every position."""
     return (rng.integers(0, 40_000, count) * 4 + kind).tolist()
+
+
+def token_metric(key: str, label: Text, tokens: int) -> Metric:
+    """A number of tokens, its unit in the reader's language."""
+    return Metric(key, label, tokens, "tokens", text=Text("{count} tokens", count=number(tokens)))

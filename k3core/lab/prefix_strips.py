@@ -79,8 +79,10 @@ def shared_grip(log: dict, narrow: bool, lang: str, row: int = 1) -> list:
     x, y = MARGIN + log["shared"] * scale, row * ROW + HEAD - 2
     words = Text("shared: {tokens}", tokens=number(log["shared"])).render(lang)
     right = x > width - 115  # no room for the words on that side; at the left the row's heading ends before 178
-    return [d.line(x, HEAD - 2, x, y + STRIP, "rule"),
-            d.text(x - 11 if right else max(x + 11, 178), y - 5, words, "label small", "end" if right else "start"),
+    label = d.text(x - 11 if right else max(x + 11, 178), y - 5, words, "label small", "end" if right else "start")
+    if right and x < 275:  # a narrow screen has no room on either side; the control tells the number
+        label = ""
+    return [d.line(x, HEAD - 2, x, y + STRIP, "rule"), label,
             d.handle(x, y, "shared", None, scale, 1, Text("drag to set the shared length").render(lang))]
 
 
