@@ -67,6 +67,7 @@ ZH = {
     "{file} is damaged: {got} of {want} bytes, or another content than this site was built with":
         "{file} 已损坏：{got} / {want} 字节，或内容与构建时不符",
     "{file} is missing": "缺少 {file}",
+    "The page could not be fetched: the network is gone. This one goes on working.": "无法获取该页面：网络已断开。当前页面仍可继续使用。",
     "the Python worker ended in the middle of this run, twice": "Python 工作线程在运行途中两次终止",
     "{file} is damaged": "{file} 已损坏",
     "the Python worker could not start": "Python 工作线程无法启动",

@@ -1,7 +1,13 @@
 // Shared by all page scripts: the page's data, words in its language, and small DOM helpers.
 const K3 = (window.K3 = window.K3 || {});
 
-const page = JSON.parse(document.getElementById("page").textContent);
+// What the page says of itself, read again whenever another page has taken this one's place.
+let page = readPage();
+const siteRoot = new URL(page.root, location.href).href;
+
+function readPage() {
+  return (K3.page = JSON.parse(document.getElementById("page").textContent));
+}
 
 // Words: an English template with {fields}; the page carries the translations of its language.
 function say(template, fields = {}) {

@@ -31,7 +31,7 @@ class Runtime {
   async download(file) {
     let response;
     try {
-      response = await fetch(page.root + file.path);
+      response = await fetch(siteRoot + file.path);
     } catch {
       throw new Error(say("{file} could not be fetched: the network is gone", { file: file.name }));
     }
@@ -94,7 +94,7 @@ const scripts = new Map(); // path -> promise, so that a script is never run twi
 function loadScript(path) {
   if (!scripts.has(path)) {
     scripts.set(path, new Promise((resolve, reject) => {
-      const node = make("script", { src: page.root + path });
+      const node = make("script", { src: siteRoot + path });
       node.onload = () => { node.remove(); resolve(); };
       node.onerror = () => {
         node.remove();

@@ -6,21 +6,26 @@ class Engine {
   // onStatus({state, ...}): "loading" {done, total}, "booting" {phase}, "ready" {python, milliseconds},
   // "running" {done, total, note}, "idle", "restarting", "failed" {message}
   constructor(onStatus) {
-    this.onStatus = onStatus;
+    this.onStatus = (status) => { this.status = status; onStatus(status); };
+    this.status = null; // the last one told
     this.files = null;
     this.worker = null;
     this.ready = false;
     this.running = null;
     this.waiting = null;
     this.asked = new Map();
-    this.kept = new Map(); // key -> text of a dropped file; a fresh worker is told again
+    this.kept = new Map(); // key -> {name, text} of a dropped file; a fresh worker is told again
     this.nextId = 1;
     this.deaths = 0;
+    this.started = false;
     this.failed = false;
     setInterval(() => this.watch(), 250);
   }
 
+  // Once; and again after a failure.
   async start() {
+    if (this.started && !this.failed) return;
+    this.started = true;
     this.failed = false;
     try {
       if (!K3.manifest) throw new Error(say("{file} is missing", { file: "assets/manifest.js" }));
@@ -57,9 +62,9 @@ class Engine {
   }
 
   // Hands a dropped file to Python, now and after every restart.
-  keep(key, text) {
-    this.kept.set(key, text);
-    if (this.ready) this.ask({ do: "file", key, text });
+  keep(key, file) {
+    this.kept.set(key, file);
+    if (this.ready) this.ask({ do: "file", key, text: file.text });
   }
 
   stop() {
@@ -129,7 +134,7 @@ class Engine {
 
   nowReady(data) {
     this.ready = true;
-    for (const [key, text] of this.kept) this.ask({ do: "file", key, text });
+    for (const [key, { text }] of this.kept) this.ask({ do: "file", key, text });
     this.onStatus({ state: "ready", python: data.python, milliseconds: data.milliseconds });
     this.pump();
   }

@@ -8,6 +8,8 @@ class Address {
     this.defaults = defaults; // name -> default as text
     this.state = new Map();
     this.timer = 0; // of a write that is due
+    this.path = location.pathname; // of the page whose state this is
+    this.closed = false; // the page has gone
     this.read();
   }
 
@@ -24,6 +26,7 @@ class Address {
   get(name) { return this.state.has(name) ? this.state.get(name) : this.defaults[name]; }
 
   set(name, value) {
+    if (this.closed) return;
     if (value === undefined || value === null || value === this.defaults[name]) this.state.delete(name);
     else this.state.set(name, value);
     clearTimeout(this.timer);
@@ -42,8 +45,14 @@ class Address {
 
   write() {
     clearTimeout(this.timer); // or it would undo a link that is followed in the meantime
+    if (this.closed || location.pathname !== this.path) return;
     const text = formatState([...this.state]);
-    if (location.hash.slice(1) !== text) history.replaceState(null, "", text ? "#" + text : location.pathname + location.search);
+    if (location.hash.slice(1) !== text) history.replaceState(history.state, "", text ? "#" + text : location.pathname + location.search);
+  }
+
+  close() {
+    clearTimeout(this.timer);
+    this.closed = true;
   }
 }
 

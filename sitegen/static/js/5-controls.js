@@ -84,6 +84,10 @@ function settings(preset) {
   return Object.fromEntries([...Object.entries(preset.params), ["seed", preset.seed]].map(([name, value]) => [name, text(value)]));
 }
 
-const fileNames = page.experiment ? page.experiment.inputs.map((input) => `file.${input.name}`) : [];
-const defaults = page.experiment ? settings({ seed: 0,
-  params: Object.fromEntries(page.experiment.params.map((param) => [param.name, param.default])) }) : {};
+let fileNames = []; // as the address writes them
+let defaults = {}; // name -> default as text
+
+function readDefaults({ inputs, params }) {
+  fileNames = inputs.map((input) => `file.${input.name}`);
+  defaults = settings({ seed: 0, params: Object.fromEntries(params.map((param) => [param.name, param.default])) });
+}

@@ -1,4 +1,4 @@
-// Files that the reader drops, picks or pastes: text, kept in memory, named in the address by SHA-256 as file.NAME.
+// Files that the reader drops, picks or pastes: text, kept by the engine, named in the address by SHA-256 as file.NAME.
 const PASTE_LIMIT = 100000; // characters; a longer file is not shown in the box
 class Files {
   // onChange(): a file came or went, already written to the address.
@@ -6,7 +6,7 @@ class Files {
     this.address = address;
     this.engine = engine;
     this.onChange = onChange;
-    this.texts = new Map(); // sha256 -> {name, text}
+    this.texts = engine.kept;
     for (const node of $$("[data-input]")) this.bind(node);
   }
 
@@ -46,8 +46,7 @@ class Files {
       return;
     }
     const key = await contentKey(bytes);
-    this.texts.set(key, { name: file.name, text: words });
-    this.engine.keep(key, words);
+    this.engine.keep(key, { name: file.name, text: words });
     this.address.set(`file.${input.name}`, key);
     this.onChange();
   }

@@ -1,9 +1,10 @@
 // The guess made before the figure was shown; it never hides anything on a shared link or in an embed.
+const settled = new Set(); // slugs whose question was answered or skipped since the site was opened
 class PredictionView {
   constructor(node, address) {
     this.node = node;
     this.address = address;
-    this.asking = true;
+    this.asking = !settled.has(page.experiment.slug);
     for (const button of $$("[data-guess]", node)) button.addEventListener("click", () => this.guess(button.dataset.guess));
     $("[data-skip]", node).addEventListener("click", () => this.reveal());
   }
@@ -35,6 +36,7 @@ class PredictionView {
   }
 
   reveal() {
+    settled.add(page.experiment.slug);
     this.asking = false;
     this.show(this.result);
     $("#lab .stage").focus({ preventScroll: true });

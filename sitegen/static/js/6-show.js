@@ -55,7 +55,7 @@ function records(table) {
 
 // A card above the figure: something went wrong, or the page has something to say. The page goes on.
 function showNotice(kind, message, ...buttons) {
-  const card = $("#notice");
+  const card = $("#notice") || $("main").insertBefore(make("div", { id: "notice", role: "alert" }), $("main").firstChild);
   card.hidden = !message;
   card.className = `notice ${kind}`;
   card.replaceChildren(make("p", {}, message), ...buttons.map(([label, action]) => {

@@ -122,7 +122,7 @@ class SceneView {
 
 // Grips in drawings set parameters: data-drag-x/-y name them, data-per-x/-y are drawing units per unit. data-drag-turn
 // names one that counts degrees around data-centre-x/-y. data-item: the grip sets one number of a list.
-function bindDragging(root, address, setParam) {
+function bindDragging(root, address, setParam, signal) {
   let drag = null;
   root.addEventListener("pointerdown", (event) => {
     const grip = event.target.closest(".grip");
@@ -151,8 +151,8 @@ function bindDragging(root, address, setParam) {
       const text = withNumber(param, address, item, value);
       if (text !== address.get(param.name)) setParam(param.name, text);
     }
-  });
-  for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, () => { drag = null; });
+  }, { signal });
+  for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, () => { drag = null; }, { signal });
 }
 
 // A list parameter's numbers; those that the address leaves out are as in the default.
@@ -178,7 +178,7 @@ function bindClicks(root, setParam) {
 }
 
 // Pointing at a marked thing lights the same thing everywhere on the page.
-function bindLinking(root) {
+function bindLinking(root, signal) {
   let lit = null;
   const light = (id) => {
     if (id === lit) return;
@@ -189,6 +189,6 @@ function bindLinking(root) {
   root.addEventListener("pointerover", (event) => {
     const marked = event.target.closest("[data-id]");
     light(marked ? marked.dataset.id : null);
-  });
-  root.addEventListener("pointerleave", () => light(null));
+  }, { signal });
+  root.addEventListener("pointerleave", () => light(null), { signal });
 }

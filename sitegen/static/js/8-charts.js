@@ -1,17 +1,19 @@
 // Charts: the same Vega-Lite specifications as at build time, drawn live once the library is there.
 class Charts {
-  constructor() {
+  // signal: aborted when the page is left; then nothing more is drawn.
+  constructor(signal) {
+    this.signal = signal;
     this.views = new Map();
     this.result = null;
     this.drawing = Promise.resolve();
-    window.addEventListener("resize", debounce(200, () => this.result && this.show(this.result)));
+    window.addEventListener("resize", debounce(200, () => this.result && this.show(this.result)), { signal });
   }
 
   // The newest result is drawn; while one is being drawn, only the newest of those that came is kept.
   show(result) {
     this.result = result;
     this.drawing = this.drawing.then(() => (this.result === result ? this.drawAll(result) : undefined)).catch((error) =>
-      showNotice("problem", say("The charts could not be drawn and do not show these settings: {why}", { why: error.message })));
+      this.signal.aborted || showNotice("problem", say("The charts could not be drawn and do not show these settings: {why}", { why: error.message })));
     return this.drawing;
   }
 
@@ -19,6 +21,7 @@ class Charts {
     await loadScript(K3.manifest.vega);
     for (const spec of result.figures) {
       const holder = $(`[data-figure="${spec.name}"]`);
+      if (this.signal.aborted) return;
       if (!holder) continue;
       setText($(".figure-title", holder), spec.usermeta.title);
       $(".chart", holder).setAttribute("aria-label", spec.usermeta.title);
@@ -41,7 +44,16 @@ class Charts {
     const view = await vegaEmbed(place, full, { mode: "vega-lite", actions: false, renderer: "svg", ast: true,
       config: K3.manifest.chart_config, tooltip: { theme: "custom" } });
     if (old) old.view.finalize();
+    if (this.signal.aborted) {
+      view.finalize();
+      return;
+    }
     for (const child of [...picture.children]) if (child !== place) child.remove();
     this.views.set(spec.name, { text, view });
+  }
+
+  close() {
+    for (const { view } of this.views.values()) view.finalize();
+    this.views.clear();
   }
 }

@@ -1,5 +1,5 @@
 // The header: copy the address, keep the state when the language changes, open the list of tabs.
-function bindHeader() {
+function bindHeader(signal) {
   const languages = $$("[data-language]");
   const write = () => K3.lab && K3.lab.address.write(); // what was set a moment ago
   const keepState = () => { write(); languages.forEach((link) => { link.hash = location.hash; }); };
@@ -20,7 +20,7 @@ function bindHeader() {
     if (event.key !== "Escape" || !document.documentElement.classList.contains("menu-open")) return;
     $("#menu").click();
     $("#menu").focus();
-  });
+  }, { signal });
 }
 
 // A button in a figure copies the text beside it.

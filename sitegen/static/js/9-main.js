@@ -1,59 +1,74 @@
-// One page: address -> request -> result -> page. Everything above is wired together here, once.
+// One page: address -> request -> result -> page. Everything above is wired together here.
+//
+// The engine lives as long as the document. A Lab lives as long as its page: whatever it hangs on window or document
+// takes its `signal`, and whatever comes late looks whether that is aborted.
 const PHASES = {
   "pyodide.mjs": "the interpreter", "python_stdlib.zip": "the standard library", "pyodide.asm.wasm": "the interpreter",
   interpreter: "the interpreter", import: "k3core",
 };
 
 function showStatus(status) {
+  document.documentElement.dataset.python = status.state;
   const pill = $("#status");
+  if (!pill) return;
   pill.dataset.state = status.state;
+  if (status.python) K3.python = status.python;
+  const live = () => say("Python {version} in this page", { version: K3.python });
   const megabytes = (count) => (count / 1e6).toFixed(1);
   const what = status.phase && (PHASES[status.phase] ? say(PHASES[status.phase]) : status.phase.split("-")[0]);
   const text = {
     loading: () => say("loading Python, {done} of {total} MB", { done: megabytes(status.done), total: megabytes(status.total) }),
     booting: () => say("starting {what}", { what }),
-    ready: () => say("Python {version} in this page", { version: status.python }),
+    ready: live,
     running: () => (status.total ? say("computing, {done} of {total}", { done: status.done, total: status.total }) : say("computing")),
-    idle: () => K3.live,
+    idle: live,
     restarting: () => say("restarting Python"),
     failed: () => say("Python is not available"),
   }[status.state]();
-  if (status.state === "ready") K3.live = text;
   setText($(".words", pill), text);
   $("meter", pill).hidden = !status.total;
   if (status.total) $("meter", pill).value = status.done / status.total;
   $("#stop").hidden = status.state !== "running";
-  document.documentElement.dataset.python = status.state;
 }
 
 class Lab {
-  constructor() {
+  constructor(engine, signal) {
+    this.engine = engine;
+    this.signal = signal; // aborted when the page is left
     this.address = new Address(defaults);
-    this.charts = new Charts();
+    this.charts = new Charts(signal);
     this.result = page.result;
     this.shownFiles = {};
     this.scenes = new Map($$("[data-scene]").map((node) => [node.dataset.scene,
       new SceneView(node, (name, index) => this.frame(name, index), (name, index) => this.address.set(`frame.${name}`, String(index)))]));
     this.controls = new Controls($("#controls"), this.address, () => this.run());
     this.prediction = new PredictionView($("#prediction"), this.address);
-    this.engine = new Engine((status) => this.status(status));
     this.files = new Files(this.address, this.engine, () => this.run());
     this.pin = new Pin($("#compare"), this.address, this.files);
     $("#stop").addEventListener("click", () => this.engine.stop());
     for (const button of $$("[data-copy]")) button.addEventListener("click", () => copyFrom(button));
     const setParam = (name, value) => this.controls.set(name, value);
-    bindDragging($("#lab"), this.address, setParam);
+    bindDragging($("#lab"), this.address, setParam, signal);
     bindClicks($("#lab"), setParam);
-    bindLinking(document.body);
-    window.addEventListener("hashchange", () => (this.address.read() ? this.follow() : this.address.write()));
+    bindLinking(document.body, signal);
+    window.addEventListener("hashchange", () => (this.address.read() ? this.follow() : this.address.write()), { signal });
+    signal.addEventListener("abort", () => this.close());
   }
 
   start() {
     if ([...this.address.state.keys()].some((name) => !["guess", "embed"].includes(name))) {
       showNotice("info", say("This link asks for other settings than the ones shown; they are computed as soon as Python is up."));
     }
+    if (this.engine.status) this.status(this.engine.status);
     this.follow();
     this.engine.start();
+  }
+
+  close() {
+    this.engine.stop();
+    this.address.close();
+    this.charts.close();
+    for (const scene of this.scenes.values()) scene.pause();
   }
 
   // Goes where the address says.
@@ -73,11 +88,12 @@ class Lab {
   }
 
   async run() {
+    if (this.signal.aborted) return;
     $("#lab").setAttribute("aria-busy", "true");
     this.files.show();
     const request = this.request(), settings = this.address.settings();
     const reply = JSON.parse(await this.engine.run(request));
-    if (reply.state === "superseded") return;
+    if (reply.state === "superseded" || this.signal.aborted) return;
     if (reply.state === "done") this.shownFiles = request.files;
     $("#lab").setAttribute("aria-busy", "false");
     if (reply.state === "done") {
@@ -139,7 +155,6 @@ class Lab {
   }
 
   status(status) {
-    showStatus(status);
     if (status.state === "failed") {
       showNotice("problem", say("Python could not start: {why}. Everything here can be read; the figures show the default settings.", { why: status.message }),
         [say("Try again"), () => { showNotice("info", ""); this.engine.start(); this.run(); }]);
@@ -147,9 +162,30 @@ class Lab {
   }
 }
 
-document.documentElement.classList.add("js");
-bindHeader();
-if (page.experiment) {
-  K3.lab = new Lab();
+// The page that is in place: the first one, or one that took another's place.
+let visit = null;
+
+function arrive() {
+  page = readPage();
+  visit = new AbortController();
+  bindHeader(visit.signal);
+  K3.lab = null;
+  if (!page.experiment) return;
+  readDefaults(page.experiment);
+  K3.lab = new Lab(engine, visit.signal);
+  if (engine.status) showStatus(engine.status);
   K3.lab.start();
 }
+
+function leave() {
+  if (K3.lab) K3.lab.address.write();
+  visit.abort();
+}
+
+const engine = new Engine((status) => {
+  showStatus(status);
+  if (K3.lab) K3.lab.status(status);
+});
+document.documentElement.classList.add("js");
+arrive();
+if (!fromDisk) K3.navigation = new Navigation(leave, arrive);
