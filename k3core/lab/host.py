@@ -2,6 +2,7 @@
 
 import json
 
+from k3core.lab import edits
 from k3core.lab.contract import Progress, Result, dumps
 from k3core.lab.params import ParamError, parse_all, parse_frames, parse_seed
 from k3core.lab.registry import experiment
@@ -16,15 +17,17 @@ class Host:
     {"do": "file", "key", "text"} keeps a dropped file, which "start" and "frame" then name in "files": {input
     name: key}. "start" also takes "frames" ({"frame.SCENE": index}, which pictures to send along), "narrow",
     "preset", only to be refused where there is none of this name, and "pin" ({"params", "seed", "files"}): settings
-    to compare with, which run first and whose metrics come back as "pinned".
+    to compare with, which run first and whose metrics come back as "pinned". {"do": "edit", "sources": {module: text}}
+    comes first where a reader edited modules; results then name them as "edited". {"do": "result", "slug", "params",
+    "seed", "files", "lang"} gives the result as the text to save.
 
-    A reply has "state": "progress", "done", "frame", "dropped", "kept", "param_error" or "error"; the last two carry a
-    "message" for the reader.
+    A reply has "state": "progress", "done", "frame", "result", "dropped", "kept", "param_error", "edit_error" (with
+    "module" and "line") or "error"; the last three carry a "message" for the reader.
     """
 
     def __init__(self):
         self.actions = {"start": self._start, "step": self._step, "drop": self._drop, "frame": self._frame,
-                        "file": self._file}
+                        "file": self._file, "edit": self._edit, "result": self._text}
         self.request = None
         self.frames = {}
         self.steps = None
@@ -35,7 +38,7 @@ class Host:
 
     def handle(self, text: str) -> str:
         """The reply to one request, as JSON text. Never raises: what went wrong is a reply too."""
-        lang = "en"
+        lang = (self.request or {}).get("lang", "en")
         try:
             request = json.loads(text)
             if request.get("lang", lang) not in LANGUAGES:
@@ -45,6 +48,8 @@ class Host:
         except ParamError as error:
             return dumps({"state": "param_error", "param": error.name, "message": error.render(lang)})
         except Exception as error:  # a reader's edit or a defect: the page must show it and go on
+            if edits.edited():
+                return dumps({"state": "edit_error"} | edits.fault(error, lang))
             return dumps({"state": "error", "message": f"{type(error).__name__}: {error}"})
 
     def _start(self, request: dict) -> dict:
@@ -77,8 +82,18 @@ class Host:
             note = step.note.render(self.request["lang"]) if step.note else ""
             return {"state": "progress", "done": step.done, "total": step.total, "note": note}
         self.steps, self.result, self.result_files = None, step, self.request.get("files", {})
-        return {"state": "done", "result": step.to_json(self.request["lang"]), "pictures": self._pictures(step),
+        return {"state": "done", "result": self._json(step, self.request["lang"]), "pictures": self._pictures(step),
                 "pinned": self.pinned}
+
+    def _json(self, result: Result, lang: str) -> dict:
+        return result.to_json(lang) | ({"edited": edits.edited()} if edits.edited() else {})
+
+    def _text(self, request: dict) -> dict:
+        return {"state": "result", "text": dumps(self._json(self._result_for(request), request["lang"]))}
+
+    def _edit(self, request: dict) -> dict:
+        edits.install(request["sources"])
+        return {"state": "kept"}
 
     def _file(self, request: dict) -> dict:
         self.files[request["key"]] = request["text"]

@@ -6,9 +6,14 @@ from importlib import import_module
 from k3core.lab.registry import TABS, WORKBENCHES
 
 
+complete = True  # False once a reader edits the code: words of the edit stay as they are
+
+
 def translate(template: str, lang: str) -> str:
-    """The template in `lang`. Raises KeyError where the catalogue has no entry."""
-    return template if lang == "en" else chinese()[template]
+    """The template in `lang`. Raises KeyError where the catalogue has no entry but should."""
+    if lang == "en":
+        return template
+    return chinese()[template] if complete else chinese().get(template, template)
 
 
 @cache

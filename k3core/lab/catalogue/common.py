@@ -16,5 +16,6 @@ ZH = {
     "there is no preset {name}; there are {names}": "没有情境 {name}；可用的有 {names}",
     "seed": "随机种子",
     "frame": "帧",
+    "this site does not ship {name}": "本站不含 {name}",
     "measured {measured}, required {bound}": "实测 {measured}，要求 {bound}",
 }
