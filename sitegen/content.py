@@ -7,17 +7,28 @@ from pathlib import Path
 
 from latex2mathml.converter import convert as mathml
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
+from sitegen import glossary
+
 CONTENT = Path(__file__).parent / "content"
 
 
-def prose(lang: str, name: str) -> str:
-    """`content/<lang>/<name>.md` as HTML. Raises FileNotFoundError."""
-    return _markdown().render((CONTENT / lang / f"{name}.md").read_text(encoding="utf-8"))
+def prose(lang: str, name: str, here: str = "") -> str:
+    """`content/<lang>/<name>.md` as HTML; the first occurrence of a term in each section is a link to the glossary,
+    which lies `here` from the page. Raises FileNotFoundError."""
+    markdown = _markdown()
+    markdown.core.ruler.push("terms", lambda state: _link_terms(state.tokens, lang, name, here))
+    return markdown.render((CONTENT / lang / f"{name}.md").read_text(encoding="utf-8"))
+
+
+def equation(tex: str) -> str:
+    """MathML of an equation that stands in a line."""
+    return mathml(tex, display="inline")
 
 
 def source(function: Callable, repository: str | None) -> dict:
@@ -39,3 +50,34 @@ def _markdown() -> MarkdownIt:
 
 def _equation(tex: str, options: dict) -> str:
     return mathml(tex, display="block" if options["display_mode"] else "inline")
+
+
+def _link_terms(tokens: list, lang: str, page: str, here: str) -> None:
+    """Links terms in place: not in headings, nor in the first row of a table, which is one too."""
+    seen, heading = set(), False
+    for token in tokens:
+        if token.type in ("heading_open", "th_open"):
+            heading = True
+            if token.tag == "h2":
+                seen = set()
+        elif token.type in ("heading_close", "th_close"):
+            heading = False
+        elif token.type == "inline" and not heading:
+            token.children = list(_linked(token.children, lang, page, here, seen))
+
+
+def _linked(children: list, lang: str, page: str, here: str, seen: set):
+    """The tokens of a paragraph with its terms as links. What is set in bold serves as a heading, what is in italics is
+    the name of a situation or a control; they and existing links stay as they are."""
+    inside = 0
+    for child in children:
+        inside += child.nesting
+        if child.type != "text" or inside:
+            yield child
+            continue
+        for text, term in glossary.pieces(child.content, lang, page, seen):
+            if term:
+                yield Token("link_open", "a", 1, attrs={"class": "term", "href": f"{here}{glossary.PAGE}#{term.id}"})
+            yield Token("text", "", 0, content=text)
+            if term:
+                yield Token("link_close", "a", -1)

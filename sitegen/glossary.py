@@ -9,10 +9,6 @@ from pathlib import Path
 
 FILE = Path(__file__).parent / "content" / "glossary.toml"
 PAGE = "glossary.html"
-GROUPS = {  # in the order of the page: key -> its heading
-    "memory": "Two kinds of memory", "drafts": "Drafts, and taking them back", "pages": "Pages and blocks",
-    "prefix": "Prefixes used again", "load": "Time and load", "fleet": "Many machines",
-}
 
 
 @dataclass(frozen=True)
@@ -29,7 +25,7 @@ class Term:
 
     def title(self, lang: str) -> str:
         title = self.spellings[lang][0].replace("*", "")
-        return title[0].upper() + title[1:] if title.islower() else title
+        return title[0].upper() + title[1:] if title.islower() and "_" not in title else title
 
 
 @cache
@@ -64,6 +60,21 @@ def pieces(text: str, lang: str, page: str = "", seen: set | None = None) -> Ite
         done = match.end()
     if done < len(text):
         yield text[done:], None
+
+
+def definitions(lang: str) -> dict:
+    """What a preview shows: id -> [title, definition]."""
+    return {term.id: [term.title(lang), term.define[lang]] for term in terms()}
+
+
+def groups(lang: str) -> dict:
+    """Group -> its entries as glossary.html lays them out; `define` is in pieces, so that one entry leads to others."""
+    out = {}
+    for term in terms():
+        out.setdefault(term.group, []).append({
+            "id": term.id, "title": term.title(lang), "also": [text.replace("*", "") for text in term.spellings[lang][1:]],
+            "define": list(pieces(term.define[lang], lang, seen={term.id})), "formula": term.formula, "tabs": term.tabs})
+    return out
 
 
 @cache

@@ -13,7 +13,7 @@ from k3core import __version__
 from k3core.lab.contract import Experiment
 from k3core.lab.registry import experiments, workbenches
 from k3core.lab.text import LANGUAGES
-from sitegen import charts, content, words
+from sitegen import charts, content, glossary, words
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
@@ -35,6 +35,8 @@ def render(out: Path, assets, base_url: str | None, report) -> None:
             if experiment.slug == ON_HOME_PAGE:
                 home = content.prose(lang, "home")
                 pages.write("home.html", lang, "index.html", prose_html=home, **tab.context(lang))
+    for lang in LANGUAGES:
+        pages.write("glossary.html", lang, glossary.PAGE, groups=glossary.groups(lang), tabs=pages.places(lang))
     if base_url:
         (out / "sitemap.xml").write_text(sitemap(base_url, pages.written), encoding="utf-8")
         for lang in LANGUAGES:
@@ -52,7 +54,10 @@ def write_static(out: Path, assets, scripts: str) -> dict:
         "vega": _place(out, "vega.js", charts.library()),
         "icon": _place(out, "icon.svg", (STATIC / "icon.svg").read_text(encoding="utf-8")),
     }
+    terms = {lang: _place(out, f"terms-{lang}.js", "K3.terms = Object.assign(K3.terms || {}, "
+                          f"{_script_json({lang: glossary.definitions(lang)})});\n") for lang in LANGUAGES}
     manifest = {"files": [asdict(file) for file in assets.files], "lock": assets.lock, "chart_config": charts.CONFIG,
+                "terms": terms,
                 **{name: static[name] for name in ("worker", "vega")}}
     static["manifest"] = _place(out, "manifest.js", f"window.K3 = {{ manifest: {_script_json(manifest)} }};\n")
     return static
@@ -116,7 +121,7 @@ class Tab:
             "scenes": [scene | {"pictures": {name: self._picture(scene, name == "narrow", lang)
                                              for name in ("wide", "narrow")}} for scene in data["scenes"]],
             "tables": [shown_table(name, table) for name, table in data["tables"].items() if table["title"]],
-            "tab_prose": content.prose(lang, self.experiment.slug),
+            "tab_prose": content.prose(lang, self.experiment.slug, "../" * page_path(self.experiment).count("/")),
         }
 
     def _picture(self, scene: dict, narrow: bool, lang: str) -> dict:
@@ -135,6 +140,7 @@ class Pages:
         self.jinja = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE / "templates"), autoescape=True,
                                         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
         self.jinja.filters["script_json"] = lambda data: jinja2.filters.Markup(_script_json(data))
+        self.jinja.filters["mathml"] = lambda tex: jinja2.filters.Markup(content.equation(tex))
 
     def write(self, template: str, lang: str, path: str, **context) -> None:
         """Render one page to `path` (English) or below zh/."""
@@ -143,6 +149,10 @@ class Pages:
         text = self.jinja.get_template(template).render(**self.frame(lang, path), **context)
         (self.out / place).write_text(text, encoding="utf-8")
         self.written.append(place)
+
+    def places(self, lang: str) -> dict:
+        """Slug -> what each tab and workbench is called and where its page lies, from the language's root."""
+        return {tab.slug: {"name": tab.name.render(lang), "path": page_path(tab)} for tab in self.experiments}
 
     def frame(self, lang: str, path: str) -> dict:
         """What every page needs: words, links, families with their tabs, the data that the scripts read."""

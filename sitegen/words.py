@@ -58,6 +58,16 @@ ZH = {
     "Drawing: use the arrow keys to step, Space to play": "图示：方向键逐步，空格键播放",
     # home
     "The tabs": "全部主题",
+    # glossary
+    "Glossary": "术语表",
+    "The terms of this site, each in two sentences, and where each can be seen.": "本站用到的术语，每条一两句话，并指出在哪里可以看到。",
+    "All terms": "全部术语",
+    "Two kinds of memory": "两种记忆",
+    "Drafts, and taking them back": "草稿与收回",
+    "Pages and blocks": "页与块",
+    "Prefixes used again": "前缀复用",
+    "Time and load": "时间与负载",
+    "Many machines": "多台机器",
     # where an address leads nowhere
     "No such page": "没有这个页面",
     "All pages are listed on the home page.": "所有页面都列在首页上。",

@@ -169,6 +169,7 @@ function arrive() {
   page = readPage();
   visit = new AbortController();
   bindHeader(visit.signal);
+  bindTerms(visit.signal);
   K3.lab = null;
   if (!page.experiment) return;
   readDefaults(page.experiment);
