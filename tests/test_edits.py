@@ -22,7 +22,7 @@ for request in json.load(sys.stdin):
     reply = handle(json.dumps(request))
     while json.loads(reply)["state"] == "progress":
         reply = handle('{"do":"step"}')
-    print(reply)
+    print(reply, file=sys.__stdout__)
 """
 
 
@@ -69,7 +69,7 @@ def test_a_mechanism_is_edited_as_well_as_an_experiment():
     text = edited("def fold(", "def fold(*_, **__):\n    raise RuntimeError('not folded')\n\n\ndef unused(", source)
     (reply,) = after_edit(text, START | {"slug": "replayssm-ring"}, module=module)
     assert reply == {"state": "edit_error", "module": module, "line": line_of(text, "raise RuntimeError"),
-                     "message": "RuntimeError: not folded"}
+                     "message": "RuntimeError: not folded", "printed": ""}
 
 
 @pytest.mark.parametrize("text, words, message", [
@@ -100,7 +100,16 @@ def test_an_error_is_told_in_the_language_of_the_page_whatever_step_it_comes_in(
         "EXPERIMENT = replace(EXPERIMENT, function=later)\n"
     (reply,) = after_edit(text, START | {"lang": "zh"})
     assert reply == {"state": "edit_error", "module": MODULE, "line": line_of(text, "    import scipy"),
-                     "message": "本站不含 scipy"}
+                     "message": "本站不含 scipy", "printed": ""}
+
+
+def test_what_the_code_prints_comes_with_the_reply_and_stays_short():
+    text = SOURCE + "\nfor number in range(3000):\n    print(number)\nraise ValueError\n"
+    failed, again = after_edit(text, START, START)
+    assert failed["printed"].endswith("2998\n2999\n") and len(failed["printed"]) == edits.PRINTED_CHARACTERS
+    assert again["printed"] == failed["printed"]  # the second import prints the same, and nothing of the first is left
+    done, frame, later = after_edit(SOURCE + "\nprint('once')\n", START, START | {"do": "result", "files": {}}, START)
+    assert (done["printed"], later["printed"]) == ("once\n", "") and "printed" not in frame
 
 
 def test_a_wrong_parameter_is_still_a_wrong_parameter():

@@ -1,5 +1,6 @@
 """Modules of k3core from text that a reader edited, in an interpreter that serves nothing but this edit."""
 
+import io
 import sys
 from importlib.abc import Loader, MetaPathFinder
 from importlib.util import spec_from_loader
@@ -7,6 +8,8 @@ from linecache import cache
 
 from k3core.lab import catalogue
 from k3core.lab.text import Text
+
+PRINTED_CHARACTERS = 4000  # of what edited code prints: the last ones are kept
 
 _edited = {}  # module name -> its text
 
@@ -20,6 +23,14 @@ class _EditedModules(MetaPathFinder, Loader):
     def exec_module(self, module):
         name = module.__name__
         exec(compile(_edited[name], _file_name(name), "exec", dont_inherit=True), module.__dict__)
+
+
+class _Printed(io.TextIOBase):
+    text = ""
+
+    def write(self, words):
+        self.text = (self.text + words)[-PRINTED_CHARACTERS:]
+        return len(words)
 
 
 def install(sources: dict) -> None:
@@ -43,6 +54,17 @@ def install(sources: dict) -> None:
 def edited() -> list:
     """Names of the edited modules."""
     return sorted(_edited)
+
+
+def listen() -> None:
+    """From now on keep what is printed, for `printed`."""
+    sys.stdout = _Printed()
+
+
+def printed() -> str:
+    """What was printed since the last call."""
+    words, sys.stdout.text = sys.stdout.text, ""
+    return words
 
 
 def fault(error: Exception, lang: str) -> dict:

@@ -18,7 +18,8 @@ class Host:
     name: key}. "start" also takes "frames" ({"frame.SCENE": index}, which pictures to send along), "narrow",
     "preset", only to be refused where there is none of this name, and "pin" ({"params", "seed", "files"}): settings
     to compare with, which run first and whose metrics come back as "pinned". {"do": "edit", "sources": {module: text}}
-    comes first where a reader edited modules; results then name them as "edited". {"do": "result", "slug", "params",
+    comes first where a reader edited modules: results then name them as "edited", and replies to runs tell what they
+    "printed". {"do": "result", "slug", "params",
     "seed", "files", "lang"} gives the result as the text to save.
 
     A reply has "state": "progress", "done", "frame", "result", "dropped", "kept", "param_error", "edit_error" (with
@@ -49,7 +50,7 @@ class Host:
             return dumps({"state": "param_error", "param": error.name, "message": error.render(lang)})
         except Exception as error:  # a reader's edit or a defect: the page must show it and go on
             if edits.edited():
-                return dumps({"state": "edit_error"} | edits.fault(error, lang))
+                return dumps({"state": "edit_error", "printed": edits.printed()} | edits.fault(error, lang))
             return dumps({"state": "error", "message": f"{type(error).__name__}: {error}"})
 
     def _start(self, request: dict) -> dict:
@@ -83,7 +84,7 @@ class Host:
             return {"state": "progress", "done": step.done, "total": step.total, "note": note}
         self.steps, self.result, self.result_files = None, step, self.request.get("files", {})
         return {"state": "done", "result": self._json(step, self.request["lang"]), "pictures": self._pictures(step),
-                "pinned": self.pinned}
+                "pinned": self.pinned} | ({"printed": edits.printed()} if edits.edited() else {})
 
     def _json(self, result: Result, lang: str) -> dict:
         return result.to_json(lang) | ({"edited": edits.edited()} if edits.edited() else {})
@@ -93,6 +94,7 @@ class Host:
 
     def _edit(self, request: dict) -> dict:
         edits.install(request["sources"])
+        edits.listen()
         return {"state": "kept"}
 
     def _file(self, request: dict) -> dict:
