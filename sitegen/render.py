@@ -13,7 +13,7 @@ from k3core import __version__
 from k3core.lab.contract import Experiment
 from k3core.lab.registry import experiments, workbenches
 from k3core.lab.text import LANGUAGES
-from sitegen import charts, content, glossary, words
+from sitegen import charts, content, glossary, sources, words
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
@@ -52,13 +52,15 @@ def write_static(out: Path, assets, scripts: str) -> dict:
         "scripts": _place(out, "page.js", f'(() => {{\n"use strict";\n{scripts}}})();\n'),
         "worker": _place(out, "worker.js", f"K3.workerSource = {_script_json(worker)};\n"),
         "vega": _place(out, "vega.js", charts.library()),
+        "sources": _place(out, "sources.js",
+                          f"K3.sources = {_script_json(sources.texts([*experiments(), *workbenches()]))};\n"),
         "icon": _place(out, "icon.svg", (STATIC / "icon.svg").read_text(encoding="utf-8")),
     }
     terms = {lang: _place(out, f"terms-{lang}.js", "K3.terms = Object.assign(K3.terms || {}, "
                           f"{_script_json({lang: glossary.definitions(lang)})});\n") for lang in LANGUAGES}
     manifest = {"files": [asdict(file) for file in assets.files], "lock": assets.lock, "chart_config": charts.CONFIG,
                 "terms": terms,
-                **{name: static[name] for name in ("worker", "vega")}}
+                **{name: static[name] for name in ("worker", "vega", "sources")}}
     static["manifest"] = _place(out, "manifest.js", f"window.K3 = {{ manifest: {_script_json(manifest)} }};\n")
     return static
 
@@ -116,6 +118,7 @@ class Tab:
         data = self.result.to_json(lang)
         return {
             "experiment": self.experiment.to_json(lang), "result": data, "code": self.code,
+            "places": sources.places(self.experiment),
             "figures": [{"spec": spec, "svg": charts.render(spec, data["tables"][spec["data"]["name"]])}
                         for spec in data["figures"]],
             "scenes": [scene | {"pictures": {name: self._picture(scene, name == "narrow", lang)

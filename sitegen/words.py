@@ -124,6 +124,25 @@ ZH = {
     "You guessed: {option}.": "你猜的是：{option}。",
     "Link copied": "已复制链接",
     "Copy it from the address bar": "请从地址栏复制",
+    # editor
+    "Edit and run": "修改并运行",
+    "Edit the code": "修改代码",
+    "Part of the code": "代码的部分",
+    "{module}, from its top": "{module}，从头开始",
+    "Printed by the code": "代码打印的内容",
+    "Run": "运行",
+    "Back to the shipped code": "恢复原始代码",
+    "Close": "关闭",
+    "Show the line": "显示该行",
+    "Ctrl+Enter runs. Tab indents; Escape, then Tab leaves. Edits stay in this page's memory: no link holds them, and they are gone when you leave the page.":
+        "Ctrl+Enter 运行。Tab 缩进；先按 Escape 再按 Tab 离开。修改只保存在本页内存中：链接不包含它们，离开本页后即消失。",
+    "Source text of {module}": "{module} 的源代码",
+    "These figures come from edited code: {parts}.": "这些图由修改过的代码算出：{parts}。",
+    "{module}, line {line}: {message}": "{module} 第 {line} 行：{message}",
+    "line {from}": "第 {from} 行",
+    "lines {from} to {to}": "第 {from} 至 {to} 行",
+    "the edited code ran on without an end, or ended the interpreter; it was stopped":
+        "修改后的代码一直没有结束，或使解释器退出；已将其停止",
 }
 
 _SAID = re.compile(r'say\("((?:[^"\\]|\\.)*)"')

@@ -1,6 +1,7 @@
 // The engine: one Python worker, the newest request wins, and a fresh worker when one hangs or dies.
 const SILENT_MS = 2000; // a run yields at least every 50 ms; silence this long with something waiting means stuck
 const DEAD_MS = 15000; // silence this long with nothing waiting means dead
+const EDIT_MS = 8000; // the same for edited code, which may hold an endless loop
 
 class Engine {
   // onStatus({state, ...}): "loading" {done, total}, "booting" {phase}, "ready" {python, milliseconds},
@@ -8,30 +9,33 @@ class Engine {
   constructor(onStatus) {
     this.onStatus = (status) => { this.status = status; onStatus(status); };
     this.status = null; // the last one told
-    this.files = null;
+    this.runtime = new Runtime((done, total) => this.loading(done, total));
+    this.placed = new Set(); // names of extras, files that only some tabs need, that this worker has
+    this.placing = new Set(); // those on their way to it
     this.worker = null;
     this.ready = false;
     this.running = null;
     this.waiting = null;
     this.asked = new Map();
     this.kept = new Map(); // key -> {name, text} of a dropped file; a fresh worker is told again
+    this.edits = null; // module -> text, where the reader edited some
     this.nextId = 1;
     this.deaths = 0;
-    this.started = false;
+    this.starting = false; // or started
     this.failed = false;
     setInterval(() => this.watch(), 250);
   }
 
   // Once; and again after a failure.
-  async start() {
-    if (this.started && !this.failed) return;
-    this.started = true;
+  // needs: names of the extras that will be wanted first.
+  async start(needs = []) {
+    if (this.worker || (this.starting && !this.failed)) return;
+    this.starting = true;
     this.failed = false;
     try {
       if (!K3.manifest) throw new Error(say("{file} is missing", { file: "assets/manifest.js" }));
-      const runtime = new Runtime((done, total) => this.failed || this.onStatus({ state: "loading", done, total }));
-      this.onStatus({ state: "loading", done: 0, total: runtime.total });
-      this.files = await runtime.load();
+      for (const name of [...runtimeNames(), ...needs]) this.runtime.hold(name);
+      this.loading(0, this.runtime.total);
       this.source = await loadWorkerSource();
       this.boot();
     } catch (error) {
@@ -39,13 +43,18 @@ class Engine {
     }
   }
 
+  loading(done, total) {
+    if (!this.failed && (!this.ready || this.placing.size)) this.onStatus({ state: "loading", done, total });
+  }
+
   // The whole reply text of the newest request; an older one that gave way resolves to {"state":"superseded"}, and
   // any to {"state":"failed"} where Python cannot be had.
-  run(request) {
+  // needs: names of the extras that must be there before it starts; where one cannot be had, {"state":"lost"}.
+  run(request, needs = []) {
     if (this.failed) return Promise.resolve('{"state":"failed"}');
     return new Promise((resolve) => {
       if (this.waiting) this.waiting.resolve('{"state":"superseded"}');
-      this.waiting = { id: this.nextId++, request: JSON.stringify({ do: "start", ...request }), resolve, tries: 0 };
+      this.waiting = { id: this.nextId++, request: JSON.stringify({ do: "start", ...request }), needs, resolve, tries: 0 };
       this.pump();
     });
   }
@@ -67,6 +76,14 @@ class Engine {
     if (this.ready) this.ask({ do: "file", key, text: file.text });
   }
 
+  // From now on a fresh interpreter runs these edited modules; null: the shipped ones.
+  edit(sources) {
+    this.edits = sources;
+    for (const lost of [this.running, this.waiting]) if (lost) lost.resolve('{"state":"superseded"}');
+    this.running = this.waiting = null;
+    if (this.worker) this.restart();
+  }
+
   stop() {
     if (this.waiting) this.waiting.resolve('{"state":"dropped"}');
     this.waiting = null;
@@ -83,14 +100,15 @@ class Engine {
     for (const id of [...this.asked.keys()]) this.answer(id, '{"state":"superseded"}');
     const lost = this.running;
     this.running = null;
-    if (lost && (this.stopping || this.waiting || lost.tries > 0)) {
-      const message = say("the Python worker ended in the middle of this run, twice");
-      lost.resolve(this.stopping || this.waiting ? '{"state":"dropped"}' : JSON.stringify({ state: "error", message }));
+    if (lost && (this.stopping || this.waiting || this.edits || lost.tries > 0)) {
+      lost.resolve(this.stopping || this.waiting ? '{"state":"dropped"}' : JSON.stringify(this.edits
+        ? { state: "edit_error", module: null, line: null, message: say("the edited code ran on without an end, or ended the interpreter; it was stopped") }
+        : { state: "error", message: say("the Python worker ended in the middle of this run, twice") }));
     } else if (lost) {
       this.waiting = { ...lost, tries: lost.tries + 1 };
     }
     this.stopping = false;
-    if (this.files) this.boot(); else this.start();
+    this.boot();
   }
 
   boot() {
@@ -105,16 +123,57 @@ class Engine {
       event.preventDefault();
       if (worker === this.worker) this.died(event.message || say("the Python worker could not start"));
     };
-    worker.postMessage({ do: "boot", files: this.files, lock: K3.manifest.lock });
+    this.placed.clear();
+    this.placing.clear();
+    const names = runtimeNames();
+    worker.postMessage({ do: "boot", names, packages: names.filter((name) => name.endsWith(".whl")), lock: K3.manifest.lock });
+    for (const name of names) this.hand(worker, name);
+  }
+
+  // Each file goes to the worker as soon as it is here.
+  async hand(worker, name) {
+    try {
+      const bytes = await this.runtime.bytes(name);
+      worker.postMessage({ do: "take", name, bytes }, [bytes.buffer]);
+    } catch (error) {
+      if (worker === this.worker) this.fail(error.message);
+    }
+  }
+
+  // Puts an extra where Python looks for it.
+  async place(name) {
+    if (this.placing.has(name)) return;
+    this.placing.add(name);
+    const { worker } = this;
+    try {
+      const bytes = await this.runtime.bytes(name);
+      if (worker !== this.worker) return;
+      worker.postMessage({ do: "place", target: described(name).target, bytes }, [bytes.buffer]);
+      this.placed.add(name);
+    } catch (error) {
+      if (worker !== this.worker) return;
+      if (this.waiting && this.waiting.needs.includes(name)) {
+        this.waiting.resolve(JSON.stringify({ state: "lost", message: error.message }));
+        this.waiting = null;
+      }
+      this.onStatus({ state: "idle" });
+    }
+    this.placing.delete(name);
+    this.pump();
   }
 
   hear(data) {
     this.heard = performance.now();
-    if (data.kind === "phase") this.onStatus({ state: "booting", phase: data.name });
+    if (data.kind === "phase") this.phase(data.name);
     else if (data.kind === "ready") this.nowReady(data);
     else if (data.kind === "fatal") this.died(data.message);
     else if (this.asked.has(data.id)) this.answer(data.id, data.reply);
     else if (this.running && data.id === this.running.id) this.hearRun(data.reply);
+  }
+
+  // While files are on their way, how many of them are here says more.
+  phase(name) {
+    if (this.runtime.complete) this.onStatus({ state: "booting", phase: name });
   }
 
   hearRun(reply) {
@@ -134,13 +193,14 @@ class Engine {
 
   nowReady(data) {
     this.ready = true;
+    if (this.edits) this.ask({ do: "edit", sources: this.edits });
     for (const [key, { text }] of this.kept) this.ask({ do: "file", key, text });
     this.onStatus({ state: "ready", python: data.python, milliseconds: data.milliseconds });
     this.pump();
   }
 
   died(message) {
-    this.deaths += 1;
+    if (!this.edits || !this.ready) this.deaths += 1; // what an edit does says nothing of the interpreter
     if (this.deaths > 2) this.fail(message);
     else this.restart(message);
   }
@@ -162,6 +222,9 @@ class Engine {
       this.worker.postMessage({ do: "drop" });
       return;
     }
+    const missing = this.waiting.needs.filter((name) => !this.placed.has(name));
+    for (const name of missing) this.place(name);
+    if (missing.length) return;
     this.running = this.waiting;
     this.waiting = null;
     this.heard = performance.now();
@@ -178,9 +241,13 @@ class Engine {
     if (!this.running && !this.asked.size) return;
     const silent = performance.now() - this.heard;
     if (silent > SILENT_MS && (this.waiting || this.stopping)) this.restart(say("a run did not yield and was ended"));
-    else if (silent > DEAD_MS) this.died(say("the Python worker stopped answering"));
+    else if (silent > (this.edits ? EDIT_MS : DEAD_MS)) this.died(say("the Python worker stopped answering"));
     else if (silent > 300 && this.running) this.onStatus({ state: "running" });
   }
+}
+
+function runtimeNames() {
+  return K3.manifest.files.map((file) => file.name);
 }
 
 // The worker's text travels in a classic script, so that a fresh worker can start without network and from disk.

@@ -45,6 +45,7 @@ class Lab {
     this.prediction = new PredictionView($("#prediction"), this.address);
     this.files = new Files(this.address, this.engine, () => this.run());
     this.pin = new Pin($("#compare"), this.address, this.files);
+    this.editor = new Editor(this, signal);
     $("#stop").addEventListener("click", () => this.engine.stop());
     for (const button of $$("[data-copy]")) button.addEventListener("click", () => copyFrom(button));
     const setParam = (name, value) => this.controls.set(name, value);
@@ -61,7 +62,7 @@ class Lab {
     }
     if (this.engine.status) this.status(this.engine.status);
     this.follow();
-    this.engine.start();
+    this.engine.start(page.experiment.needs);
   }
 
   close() {
@@ -92,7 +93,7 @@ class Lab {
     $("#lab").setAttribute("aria-busy", "true");
     this.files.show();
     const request = this.request(), settings = this.address.settings();
-    const reply = JSON.parse(await this.engine.run(request));
+    const reply = JSON.parse(await this.engine.run(request, page.experiment.needs));
     if (reply.state === "superseded" || this.signal.aborted) return;
     if (reply.state === "done") this.shownFiles = request.files;
     $("#lab").setAttribute("aria-busy", "false");
@@ -107,6 +108,7 @@ class Lab {
     showNotice("info", "");
     this.controls.blame(null);
     showResult(reply.result);
+    this.editor.shown(reply);
     for (const scene of reply.result.scenes) {
       this.scenes.get(scene.name).show(scene, reply.pictures[scene.name], this.address.get(`frame.${scene.name}`));
     }
@@ -116,6 +118,7 @@ class Lab {
   }
 
   showProblem(reply) {
+    this.editor.failed(reply);
     if (reply.state === "dropped") {
       showNotice("info", say("Stopped. The figures show the last finished run."));
     } else if (reply.state === "param_error") {
@@ -124,6 +127,10 @@ class Lab {
       const input = page.experiment.inputs.some(({ name }) => name === reply.param);
       showNotice("problem", reply.message, [known ? say("Use the default") : input ? say("Without the file") : say("Remove it"),
         () => this.forget(input ? `file.${reply.param}` : reply.param)]);
+    } else if (reply.state === "edit_error") {
+      showNotice("problem", faultWords(reply), this.editor.remedy(reply));
+    } else if (reply.state === "lost") {
+      showNotice("problem", reply.message, [say("Try again"), () => this.run()]);
     } else {
       showNotice("problem", reply.message, [say("Back to the defaults"), () => this.reset()]);
     }
@@ -157,7 +164,7 @@ class Lab {
   status(status) {
     if (status.state === "failed") {
       showNotice("problem", say("Python could not start: {why}. Everything here can be read; the figures show the default settings.", { why: status.message }),
-        [say("Try again"), () => { showNotice("info", ""); this.engine.start(); this.run(); }]);
+        [say("Try again"), () => { showNotice("info", ""); this.engine.start(page.experiment.needs); this.run(); }]);
     }
   }
 }
