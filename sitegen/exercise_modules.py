@@ -111,10 +111,10 @@ def exercise_k3core():
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
     from k3core import cli
-    from k3core.lab.registry import TABS, WORKBENCHES
+    from k3core.lab.registry import everything
 
     run_json(cli, ["tabs", "--json"])
-    for slug in (*TABS, *WORKBENCHES):
+    for slug in everything():
         run_json(cli, ["run", slug, "--json"])
 
 

@@ -28,7 +28,7 @@ from k3core.lab.contract import (
 )
 from k3core.lab.drawing import MEANINGS
 from k3core.lab.params import RESERVED, ParamError
-from k3core.lab.registry import experiment, experiments, slugs, workbenches
+from k3core.lab.registry import everything, experiment, experiments, slugs
 from k3core.lab.text import LANGUAGES, Text
 
 STATIC = Path(__file__).parents[1] / "sitegen" / "static"
@@ -38,7 +38,7 @@ WIDTHS = {False: 720, True: 340}
 SVG = "{http://www.w3.org/2000/svg}"
 SETTERS = ("data-drag-x", "data-drag-y", "data-drag-turn", "data-click")
 
-EVERY = [*experiments(), *workbenches()]
+EVERY = [experiment(slug) for slug in everything()]
 every_experiment = pytest.mark.parametrize("chosen", EVERY, ids=lambda chosen: chosen.slug)
 
 

@@ -9,10 +9,10 @@ from k3core.lab import host as host_module
 from k3core.lab.contract import Picture, Prediction, Progress, Result, Scene, dumps
 from k3core.lab.host import Host
 from k3core.lab.params import Param
-from k3core.lab.registry import experiment, experiments, workbenches
+from k3core.lab.registry import everything, experiment
 from k3core.lab.text import LANGUAGES, Text
 
-every_experiment = pytest.mark.parametrize("chosen", [*experiments(), *workbenches()], ids=lambda chosen: chosen.slug)
+every_experiment = pytest.mark.parametrize("chosen", [experiment(slug) for slug in everything()], ids=lambda chosen: chosen.slug)
 
 
 def handled(request: dict, host: Host | None = None) -> dict:

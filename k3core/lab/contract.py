@@ -16,7 +16,7 @@ from k3core.lab.text import Text, say, say_all
 
 BADGES = ("computed", "derived", "published", "illustrative")
 VALUE_KINDS = ("exact", "float", "error")
-FAMILIES = ("state", "pages", "prefix", "fleet", "workbench")
+FAMILIES = ("state", "pages", "prefix", "fleet", "workbench", "home")
 BIGGEST_JSON_INTEGER = 2**53
 
 

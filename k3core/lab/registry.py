@@ -27,6 +27,8 @@ WORKBENCHES = {
     "traces": "traces",
 }
 
+HOME = {"one-request": "one_request"}  # the figure of the home page
+
 
 def slugs() -> list:
     """The slugs of all tabs, in the order of the rail."""
@@ -35,7 +37,7 @@ def slugs() -> list:
 
 def experiment(slug: str) -> Experiment:
     """The experiment of a tab. Raises ValueError for an unknown slug."""
-    modules = TABS | WORKBENCHES
+    modules = TABS | WORKBENCHES | HOME
     if slug not in modules:
         raise ValueError(f"there is no tab {slug!r}; there are {', '.join(modules)}")
     return import_module(f"k3core.lab.{modules[slug]}").EXPERIMENT
@@ -49,3 +51,8 @@ def experiments() -> list:
 def workbenches() -> list:
     """The experiments of all workbenches."""
     return [experiment(slug) for slug in WORKBENCHES]
+
+
+def everything() -> list:
+    """The slugs of all experiments: tabs, workbenches, and the home page's."""
+    return [*TABS, *WORKBENCHES, *HOME]

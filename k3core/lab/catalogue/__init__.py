@@ -3,7 +3,7 @@
 from functools import cache
 from importlib import import_module
 
-from k3core.lab.registry import TABS, WORKBENCHES
+from k3core.lab.registry import HOME, TABS, WORKBENCHES
 
 
 complete = True  # False once a reader edits the code: words of the edit stay as they are
@@ -20,7 +20,7 @@ def translate(template: str, lang: str) -> str:
 def chinese() -> dict:
     """All entries of all modules. Two modules may share an entry but not disagree about it."""
     entries = {}
-    for name in ("common", *TABS.values(), *WORKBENCHES.values()):
+    for name in ("common", *TABS.values(), *WORKBENCHES.values(), *HOME.values()):
         for english, translation in import_module(f"k3core.lab.catalogue.{name}").ZH.items():
             if entries.setdefault(english, translation) != translation:
                 raise ValueError(f"two translations of {english!r}: {entries[english]!r} and {translation!r}")
