@@ -8,24 +8,47 @@ K3.file = (name, base64) => { parts.set(name, [...(parts.get(name) || []), base6
 class Runtime {
   // onProgress(done, total): bytes over the wire.
   constructor(onProgress) {
-    this.files = K3.manifest.files;
-    this.total = this.files.reduce((sum, file) => sum + file.wire_bytes, 0);
-    this.done = 0;
+    this.held = new Map(); // name -> promise of the file as it came, packed, so that a fresh worker needs no download
+    this.arrived = new Map(); // name -> bytes over the wire so far
     this.onProgress = onProgress;
   }
 
-  async load() {
-    const loaded = {};
-    await Promise.all(this.files.map(async (file) => {
-      const packed = fromDisk ? await this.unwrap(file) : await this.download(file);
-      loaded[file.name] = await this.unpack(file, packed);
-    }));
-    return loaded;
+  get total() {
+    return [...this.held.keys()].reduce((sum, name) => sum + described(name).wire_bytes, 0);
   }
 
-  count(bytes) {
-    this.done += bytes;
-    this.onProgress(Math.min(this.done, this.total), this.total);
+  get done() {
+    return Math.min(this.total, [...this.arrived.values()].reduce((sum, part) => sum + part, 0));
+  }
+
+  // Starts to load a file, once.
+  hold(name) {
+    if (this.held.has(name)) return;
+    const file = described(name);
+    const coming = fromDisk ? this.unwrap(file) : this.download(file);
+    coming.catch(() => {}); // `bytes` says so
+    this.held.set(name, coming);
+  }
+
+  get complete() {
+    return this.done >= this.total;
+  }
+
+  // A file's bytes, checked. A failure is forgotten, so that the next call tries again.
+  async bytes(name) {
+    this.hold(name);
+    try {
+      return await this.unpack(described(name), await this.held.get(name));
+    } catch (error) {
+      this.held.delete(name);
+      this.arrived.delete(name);
+      throw error;
+    }
+  }
+
+  count(name, bytes) {
+    this.arrived.set(name, (this.arrived.get(name) || 0) + bytes);
+    this.onProgress(this.done, this.total);
   }
 
   async download(file) {
@@ -45,7 +68,7 @@ class Runtime {
         const { done, value } = await reader.read();
         if (done) break;
         chunks.push(value);
-        this.count(value.length);
+        this.count(file.name, value.length);
       }
     } catch {
       // The connection broke; what came is told from the whole file by its length.
@@ -58,7 +81,7 @@ class Runtime {
     for (const script of file.scripts) {
       await loadScript(script);
       scripts.delete(script); // a second attempt needs the file again
-      this.count(file.wire_bytes / file.scripts.length);
+      this.count(file.name, file.wire_bytes / file.scripts.length);
     }
     const text = (parts.get(file.name) || []).join("");
     parts.delete(file.name);
@@ -87,6 +110,13 @@ class Runtime {
     }
     return bytes;
   }
+}
+
+// What the manifest says of a file: those that Python starts from, and extras that only some tabs need.
+function described(name) {
+  const file = [...K3.manifest.files, ...(K3.manifest.extras || [])].find((candidate) => candidate.name === name);
+  if (!file) throw new Error(say("{file} is missing", { file: name }));
+  return file;
 }
 
 const scripts = new Map(); // path -> promise, so that a script is never run twice
