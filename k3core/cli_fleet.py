@@ -7,6 +7,8 @@ from .fleet.results import ClassReport, Distribution, Load
 from .fleet.scenario import PRESETS, Outcome, Scenario, play
 from .fleet.simulate import finish
 
+KINDS = {field.name: type(getattr(Scenario(), field.name)) for field in fields(Scenario)}
+
 
 def add_parser(subparsers) -> None:
     """Add the `fleet` command to an argparse subparsers object; values are checked in `run`."""
@@ -27,19 +29,54 @@ def add_parser(subparsers) -> None:
 
 def run(args) -> dict:
     """The answer for parsed arguments: preset, params, seed, metrics, runs per policy. Raises ValueError."""
-    if args.preset not in PRESETS:
-        raise ValueError(f"preset is {args.preset!r}; it must be one of {', '.join(PRESETS)}")
-    if not args.seed.isdecimal():
-        raise ValueError(f"seed is {args.seed!r}; it must be a whole number of at least 0")
-    scenario = replace(PRESETS[args.preset], **_settings(args.set))
-    outcomes = finish(play(scenario, int(args.seed)))
+    settings = {}
+    for text in args.set:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ValueError(f"--set {text!r} names no parameter; they are {', '.join(KINDS)}")
+        settings[name] = value
+    return answer(scenario_of(args.preset, settings), args.preset, read_seed(args.seed))
+
+
+def answer(scenario: Scenario, preset: str, seed: int) -> dict:
+    """What `run` returns, for a scenario that was made from a preset."""
+    outcomes = finish(play(scenario, seed))
     return {
-        "preset": args.preset,
+        "preset": preset,
         "params": asdict(scenario),
-        "seed": int(args.seed),
+        "seed": seed,
         "metrics": metrics(scenario, outcomes),
         "runs": {policy: _outcome(outcome) for policy, outcome in outcomes.items()},
     }
+
+
+def scenario_of(preset: str, settings: dict[str, str]) -> Scenario:
+    """A preset with some of its fields set from text. Raises ValueError."""
+    return replace(preset_of(preset), **{name: read_value(name, text) for name, text in settings.items()})
+
+
+def preset_of(name: str) -> Scenario:
+    """The scenario of that name. Raises ValueError."""
+    if name not in PRESETS:
+        raise ValueError(f"preset is {name!r}; it must be one of {', '.join(PRESETS)}")
+    return PRESETS[name]
+
+
+def read_seed(text: str) -> int:
+    if not text.isdecimal():
+        raise ValueError(f"seed is {text!r}; it must be a whole number of at least 0")
+    return int(text)
+
+
+def read_value(name: str, text: str) -> int | float | str:
+    """The value of a scenario's field from text. Raises ValueError; ranges are the scenario's to check."""
+    if name not in KINDS:
+        raise ValueError(f"--set {f'{name}={text}'!r} names no parameter; they are {', '.join(KINDS)}")
+    try:
+        return KINDS[name](text)
+    except ValueError:
+        wanted = "a whole number" if KINDS[name] is int else "a number"
+        raise ValueError(f"{name} is {text!r}; it must be {wanted}") from None
 
 
 def metrics(scenario: Scenario, outcomes: dict[str, Outcome]) -> dict:
@@ -56,22 +93,6 @@ def metrics(scenario: Scenario, outcomes: dict[str, Outcome]) -> dict:
         "cost_per_request_usd": own.cost_usd,
         "rejected": own.rejected,
     }
-
-
-def _settings(texts: list[str]) -> dict:
-    """NAME=VALUE texts as values of the scenario's fields."""
-    kinds = {field.name: type(getattr(Scenario(), field.name)) for field in fields(Scenario)}
-    values = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or name not in kinds:
-            raise ValueError(f"--set {text!r} names no parameter; they are {', '.join(kinds)}")
-        try:
-            values[name] = kinds[name](value)
-        except ValueError:
-            wanted = "a whole number" if kinds[name] is int else "a number"
-            raise ValueError(f"{name} is {value!r}; it must be {wanted}") from None
-    return values
 
 
 def _or_none(value: float) -> float | None:

@@ -1,14 +1,14 @@
 """`python -m k3core replay`: serve a trace from a prefix cache and count what it saves."""
 
 import sys
+from collections.abc import Iterable
 from dataclasses import asdict
 
 from .cli_size import GIB, read_model
-from .prefix_cache.policy import read_policy
+from .models import Model
+from .prefix_cache.policy import Policy, read_policy
 from .sizing import KV_DTYPES, Settings, size
-from .traces import EVICTIONS, TraceCache, TraceError, finish, read_trace, replay
-
-BAD_LINES = ("refuse", "skip")
+from .traces import EVICTIONS, Request, TraceCache, TraceError, finish, read_trace, replay
 
 
 def add_parser(subparsers) -> None:
@@ -32,7 +32,7 @@ def add_parser(subparsers) -> None:
     parser.add_argument("--tp", metavar="N", default="1", help="tensor-parallel ranks (1)")
     parser.add_argument("--kv-dtype", metavar="|".join(KV_DTYPES), default="bf16",
                         help="attention rows (bf16)")
-    parser.add_argument("--bad-lines", metavar="|".join(BAD_LINES), default="refuse",
+    parser.add_argument("--bad-lines", metavar="refuse|skip", default="refuse",
                         help="what to do with a line that is not a request (refuse)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run=run, render=render)
@@ -40,23 +40,39 @@ def add_parser(subparsers) -> None:
 
 def run(args) -> dict:
     """The counts for parsed arguments, with the settings they hold for. Raises ValueError."""
-    hash_block, grain = _positive("--hash-block", args.hash_block), _positive("--grain", args.grain)
-    capacity = _capacity(args.capacity_gib)
-    model = read_model(args.model)
-    sizes = size(model, Settings(tp=_positive("--tp", args.tp), kv_dtype=args.kv_dtype))
-    cache = TraceCache(read_policy(args.policy), grain, hash_block, capacity,
-                       round(grain * sizes["bytes_per_token"]), sizes["checkpoint_bytes"], args.eviction)
-    skipped = _skipper(args.bad_lines)
+    options = read_options({name: getattr(args, name) for name in READERS})
+    model, skipped = read_model(args.model), _Skipper()
+    skip = skipped if options["bad_lines"] == "skip" else None
+    with open(args.trace, "rb") as lines:
+        counted = answer(args.trace, read_trace(lines, options["hash_block"], skip), model, options)
+    return counted | {"lines_skipped": skipped.count}
+
+
+def answer(trace: str, requests: Iterable[Request], model: Model, options: dict) -> dict:
+    """The counts for the requests of the trace of that name; options as `read_options` gives them.
+
+    Raises ValueError.
+    """
+    grain, hash_block, capacity = options["grain"], options["hash_block"], options["capacity_gib"]
+    sizes = size(model, Settings(tp=options["tp"], kv_dtype=options["kv_dtype"]))
+    cache = TraceCache(options["policy"], grain, hash_block, capacity,
+                       round(grain * sizes["bytes_per_token"]), sizes["checkpoint_bytes"], options["eviction"])
     try:
-        with open(args.trace, "rb") as lines:
-            counts = finish(replay(read_trace(lines, hash_block, skipped), cache))
+        counts = finish(replay(requests, cache))
     except TraceError as error:
-        raise ValueError(f"{args.trace}, {error}") from None
-    return {"trace": args.trace, "policy": str(cache.policy), "grain": grain, "hash_block": hash_block,
-            "capacity_bytes": capacity, "eviction": args.eviction, "model": model.name,
-            "tp": sizes["settings"]["tp"], "kv_dtype": args.kv_dtype, "block_bytes": cache.block_bytes,
-            "checkpoint_bytes": cache.checkpoint_bytes, "lines_skipped": skipped.count if skipped else 0,
-            **asdict(counts), "hit_rate": counts.hit_rate}
+        raise ValueError(f"{trace}, {error}") from None
+    return {"trace": trace, "policy": str(cache.policy), "grain": grain, "hash_block": hash_block,
+            "capacity_bytes": capacity, "eviction": options["eviction"], "model": model.name,
+            "tp": options["tp"], "kv_dtype": options["kv_dtype"], "block_bytes": cache.block_bytes,
+            "checkpoint_bytes": cache.checkpoint_bytes, **asdict(counts), "hit_rate": counts.hit_rate}
+
+
+def read_options(texts: dict[str, str]) -> dict:
+    """Options as text (with underscores in their names) as values, the missing ones at their defaults.
+
+    Raises ValueError.
+    """
+    return {name: reader(name, texts.get(name, default)) for name, (reader, default) in READERS.items()}
 
 
 def render(answer: dict) -> list[str]:
@@ -88,19 +104,13 @@ class _Skipper:
         print(f"skipped {error}", file=sys.stderr)
 
 
-def _skipper(choice: str) -> _Skipper | None:
-    if choice not in BAD_LINES:
-        raise ValueError(f"--bad-lines is {choice!r}; choose {' or '.join(BAD_LINES)}")
-    return _Skipper() if choice == "skip" else None
-
-
-def _positive(option: str, text: str) -> int:
+def _positive(name: str, text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text)):
-        raise ValueError(f"{option} is {text!r}; it must be a positive integer")
+        raise ValueError(f"--{name.replace('_', '-')} is {text!r}; it must be a positive integer")
     return int(text)
 
 
-def _capacity(text: str) -> int | None:
+def _capacity(name: str, text: str) -> int | None:
     if text == "inf":
         return None
     try:
@@ -110,3 +120,23 @@ def _capacity(text: str) -> int | None:
     if not 0 < capacity < 2**63:
         raise ValueError(f"--capacity-gib is {text!r}; it must be a positive number of GiB, or inf")
     return capacity
+
+
+def _policy(name: str, text: str) -> Policy:
+    return read_policy(text)
+
+
+def _choice(*choices: str):
+    def read(name: str, text: str) -> str:
+        if text not in choices:
+            raise ValueError(f"--{name.replace('_', '-')} is {text!r}; choose {', '.join(choices)}")
+        return text
+    return read
+
+
+READERS = {
+    "hash_block": (_positive, "512"), "grain": (_positive, "1536"), "policy": (_policy, "align"),
+    "capacity_gib": (_capacity, "inf"), "eviction": (_choice(*EVICTIONS), "lru"), "tp": (_positive, "1"),
+    "kv_dtype": (_choice(*KV_DTYPES), "bf16"), "bad_lines": (_choice("refuse", "skip"), "refuse"),
+}
+"""Options besides trace and model: name -> (function of name and text, default)."""

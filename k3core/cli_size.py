@@ -46,21 +46,24 @@ def add_parser(subparsers) -> None:
 
 
 def run(args) -> dict:
-    """The answer for parsed arguments, as `sizing.size` gives it plus "log_lines". Raises ValueError."""
-    model = read_model(args.model)
-    integers = {
-        name: _integer(name, getattr(args, name))
-        for name in ("tp", "drafts", "align", "max_model_len", "num_blocks")
-    }
-    texts = {
-        name: getattr(args, name) for name in ("kv_dtype", "state_dtype", "conv_dtype", "mode", "grouping")
-    }
-    given = {name: value for name, value in {**integers, **texts}.items() if value is not None}
-    if args.memory_gib is not None:
-        given["memory_bytes"] = _gib(args.memory_gib)
-    answer = size(model, Settings(**given))
-    answer["log_lines"] = log_lines(answer)
-    return answer
+    """The answer for parsed arguments. Raises ValueError."""
+    given = {name: getattr(args, name) for name in READERS if getattr(args, name) is not None}
+    return answer(read_model(args.model), given)
+
+
+def answer(model: models.Model, options: dict[str, str]) -> dict:
+    """`sizing.size` plus "log_lines", for options as the command line takes them. Raises ValueError."""
+    result = size(model, read_settings(options))
+    result["log_lines"] = log_lines(result)
+    return result
+
+
+def read_settings(options: dict[str, str]) -> Settings:
+    """Options as text (with underscores in their names) as settings. Raises ValueError."""
+    values = {name: READERS[name](name, text) for name, text in options.items()}
+    if "memory_gib" in values:
+        values["memory_bytes"] = values.pop("memory_gib")
+    return Settings(**values)
 
 
 def read_model(name: str) -> models.Model:
@@ -70,12 +73,21 @@ def read_model(name: str) -> models.Model:
     path = Path(name)
     try:
         path = path / "config.json" if path.is_dir() else path
-        config = json.loads(path.read_text(encoding="utf-8"))
+        content = path.read_bytes()
     except FileNotFoundError:
         raise ValueError(
             f"model {name!r} is neither a file nor a preset ({', '.join(models.names())})"
         ) from None
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise ValueError(f"cannot read {name}: {error}") from None
+    return model_from(content, name)
+
+
+def model_from(content: bytes, name: str) -> models.Model:
+    """The model that the bytes of a config.json describe. Raises ValueError."""
+    try:
+        config = json.loads(content.decode("utf-8"))
+    except UnicodeDecodeError as error:
         raise ValueError(f"cannot read {name}: {error}") from None
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{name} is not JSON: {error}") from None
@@ -146,16 +158,14 @@ def _shown(key: str, value) -> str:
     return f"{value:,}"
 
 
-def _integer(name: str, text: str | None) -> int | None:
-    if text is None:
-        return None
+def _integer(name: str, text: str) -> int:
     try:
         return int(text)
     except ValueError:
         raise ValueError(f"--{name.replace('_', '-')} is {text!r}; it must be an integer") from None
 
 
-def _gib(text: str) -> int:
+def _gib(name: str, text: str) -> int:
     try:
         value = float(text)
     except ValueError:
@@ -163,3 +173,23 @@ def _gib(text: str) -> int:
     if not 1 / GIB <= value <= LARGEST / GIB:
         raise ValueError(f"--memory-gib is {text!r}; it must be a number of GiB, at most 2**23")
     return int(value * GIB)
+
+
+def _text(name: str, text: str) -> str:
+    return text
+
+
+READERS = {
+    "tp": _integer,
+    "kv_dtype": _text,
+    "state_dtype": _text,
+    "conv_dtype": _text,
+    "drafts": _integer,
+    "align": _integer,
+    "mode": _text,
+    "grouping": _text,
+    "max_model_len": _integer,
+    "memory_gib": _gib,
+    "num_blocks": _integer,
+}
+"""Options besides the model: name -> function of name and text."""

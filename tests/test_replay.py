@@ -400,9 +400,9 @@ def test_command_names_or_skips_a_bad_line(trace, capsys):
     (["--grain", "0"], "--grain is '0'"), (["--grain", "1000"], "grain is 1000; it must be a multiple"),
     (["--hash-block", "-1"], "--hash-block is '-1'"), (["--policy", "best"], "policy 'best' is not known"),
     (["--capacity-gib", "nan"], "--capacity-gib is 'nan'"), (["--capacity-gib", "-inf"], "--capacity-gib is '-inf'"),
-    (["--capacity-gib", "1e300"], "--capacity-gib is '1e300'"), (["--eviction", "x"], "eviction 'x' is not known"),
+    (["--capacity-gib", "1e300"], "--capacity-gib is '1e300'"), (["--eviction", "x"], "--eviction is 'x'"),
     (["--model", "nope"], "model 'nope' is neither a file nor a preset"), (["--tp", "7"], "tp 7 does not divide"),
-    (["--kv-dtype", "int3"], "kv_dtype is 'int3'"), (["--bad-lines", "ignore"], "--bad-lines is 'ignore'"),
+    (["--kv-dtype", "int3"], "kv-dtype is 'int3'"), (["--bad-lines", "ignore"], "--bad-lines is 'ignore'"),
 ])  # fmt: skip
 def test_command_refuses_options_that_make_no_sense(trace, options, problem):
     with pytest.raises(ValueError, match=problem):

@@ -1,0 +1,200 @@
+"""Where points are computed: processes of this machine, or the workers of a Dask cluster. One interface for both.
+
+width: batches to keep under way. submit(tasks); wait() -> the tasks that ended, each with its outcome: (records,
+seconds), or None where the process that computed them died. deaths: how many of these a single point may cause. close().
+"""
+
+import os
+from pathlib import Path
+
+from .. import __version__
+from .files import File
+from .worker import compute_batch
+
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # as Dask's workers have it
+TIMEOUT = 10  # seconds to reach a scheduler
+COMPARED = ("python", "numpy", "k3core", "dask", "distributed")
+
+
+class Processes:
+    """Processes of this machine; each is an executor of its own, so that it is known whose death cost which points."""
+
+    deaths = 3
+
+    def __init__(self, command: str, files: list[File], jobs: int):
+        import multiprocessing
+
+        self.command, self.width = command, jobs
+        self.sources = {file.sha256: file.source for file in files}
+        self.environment = {name: os.environ.get(name) for name in ONE_THREAD}
+        os.environ |= {name: value or "1" for name, value in self.environment.items()}
+        self.others = set(multiprocessing.active_children())
+        self.free = [_executor() for _ in range(jobs)]
+        self.running = {}  # future -> (executor, tasks)
+
+    def submit(self, tasks: list) -> None:
+        from concurrent.futures.process import BrokenProcessPool
+
+        arguments = compute_batch, __version__, self.command, tasks, self.sources
+        executor = self.free.pop()
+        try:
+            future = executor.submit(*arguments)
+        except BrokenProcessPool:  # it died idle
+            executor = _executor()
+            future = executor.submit(*arguments)
+        self.running[future] = executor, tasks
+
+    def wait(self) -> list:
+        from concurrent.futures import FIRST_COMPLETED, wait
+        from concurrent.futures.process import BrokenProcessPool
+
+        ended = []
+        for future in wait(self.running, return_when=FIRST_COMPLETED).done:
+            executor, tasks = self.running.pop(future)
+            try:
+                ended.append((tasks, future.result()))
+            except BrokenProcessPool:
+                ended.append((tasks, None))
+                executor.shutdown()
+                executor = _executor()
+            self.free.append(executor)
+        return ended
+
+    def close(self) -> None:
+        """End the processes at once, whatever they are at."""
+        import multiprocessing
+
+        executors = self.free + [executor for executor, _ in self.running.values()]
+        if self.running:
+            for child in set(multiprocessing.active_children()) - self.others:
+                child.kill()
+        for executor in executors:
+            executor.shutdown(cancel_futures=True)
+        for name, value in self.environment.items():
+            if value is None:
+                os.environ.pop(name, None)
+
+
+def _executor():
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
+    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _begin)
+
+
+def _begin() -> None:
+    """In a new process: leave Ctrl-C to the parent, and end when it does."""
+    import multiprocessing
+    import signal
+    import threading
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def follow():
+        multiprocessing.parent_process().join()
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
+
+
+class Cluster:
+    """The workers behind a Dask scheduler. Dask computes again what was on a worker that died.
+
+    Each file is a task of its own: its content goes to a worker once and stays there, and is made again where the last
+    worker that had it died.
+    """
+
+    deaths = 1  # Dask has tried several workers by then
+
+    def __init__(self, command: str, files: list[File], address: str):
+        try:
+            import distributed
+        except ImportError:
+            raise ValueError("dask is not installed; pip install 'k3core[cluster]' brings it") from None
+        self.dask, self.command, self.address = distributed, command, address
+        self.client = _client(distributed, address)
+        self.running = {}  # future -> tasks
+        try:
+            self._check_versions()
+            self.sources = {file.sha256: self._send(file) for file in files}
+        except BaseException:
+            self.client.close()
+            raise
+
+    @property
+    def width(self) -> int:
+        """Two batches per thread, so that none waits for the network."""
+        return 2 * max(1, sum(self.client.nthreads().values()))
+
+    def submit(self, tasks: list) -> None:
+        needed = {sha256 for _, _, _, files in tasks for sha256, _ in files.values()}
+        sources = {sha256: self.sources[sha256] for sha256 in needed}
+        future = self.client.submit(compute_batch, __version__, self.command, tasks, sources, pure=False)
+        self.running[future] = tasks
+
+    def wait(self) -> list:
+        try:
+            done = self.dask.wait(list(self.running), return_when="FIRST_COMPLETED").done
+            return [(self.running.pop(future), self._outcome(future)) for future in done]
+        except (self.dask.client.CancelledError, self.dask.comm.CommClosedError):
+            raise OSError(f"the scheduler at {self.address} is gone") from None
+
+    def close(self) -> None:
+        if self.running:
+            self.client.cancel(list(self.running))
+        self.client.close()
+
+    def _outcome(self, future):
+        try:
+            return future.result()
+        except self.dask.KilledWorker:
+            return None
+
+    def _send(self, file: File):
+        import dask
+
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PB"}):
+            return self.client.submit(bytes, Path(file.source).read_bytes(), key=f"k3core-{file.sha256}")
+
+    def _check_versions(self) -> None:
+        """Raises ValueError for the first machine on which something differs from here."""
+        versions = self.client.get_versions(packages=["k3core"])
+        mine = _compared(versions["client"])
+        for place, other in {"the scheduler": versions["scheduler"], **versions["workers"]}.items():
+            for name, version in _compared(other).items():
+                if version != mine[name]:
+                    raise ValueError(f"{place} has {name} {version or 'not at all'}, this machine {mine[name]}; install "
+                                     "the same everywhere")
+
+
+def _compared(versions: dict) -> dict:
+    packages = {name: versions["packages"].get(name) for name in COMPARED}
+    return packages | {"python": ".".join(packages["python"].split(".")[:2])}
+
+
+def _client(distributed, address: str):
+    """A client with at least one worker. Raises OSError, ValueError."""
+    import asyncio
+    import logging
+    import warnings
+
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters ends the sweep with a line of its own
+    asyncio.run(_reach(address))  # a client that could not connect complains again when it is thrown away
+    with warnings.catch_warnings(action="ignore"):  # versions are compared below
+        client = distributed.Client(address, timeout=TIMEOUT, set_as_default=False)
+    try:
+        client.wait_for_workers(1, timeout=TIMEOUT)
+    except TimeoutError:
+        client.close()
+        raise OSError(f"the scheduler at {address} has no workers") from None
+    return client
+
+
+async def _reach(address: str) -> None:
+    from distributed.comm import connect
+
+    try:
+        comm = await connect(address, timeout=TIMEOUT)
+    except OSError:
+        raise OSError(f"no scheduler answers at {address}") from None
+    await comm.close()
