@@ -11,14 +11,21 @@ import jinja2
 
 from k3core import __version__
 from k3core.lab.contract import Experiment
-from k3core.lab.registry import experiments, workbenches
+from k3core.lab.registry import everything, experiment
 from k3core.lab.text import LANGUAGES
-from sitegen import charts, content, glossary, sources, words
+from sitegen import charts, content, glossary, search, sources, words
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
-ON_HOME_PAGE = "byte-cost"  # the tab that needs the fewest words before it can be played with
 NOT_FOUND = "404.html"  # what a host shows for an address that leads nowhere, so its links cannot be relative
+# The number that the home page shows beside each tab, of its default settings.
+HEADLINES = {
+    "speculative-replay": "tokens_equal", "byte-cost": "times_smaller", "verify-and-replay": "detected_at",
+    "replayssm-ring": "times_fewer", "page-table": "block_size", "allocation-jitter": "p99_work_unified",
+    "unified-pool": "crossover_tokens", "prefix-hit": "hit_tokens", "prefix-miss": "recomputed_tokens",
+    "checkpoint-atomicity": "states_explored", "consistent-hashing": "load_peak_to_mean",
+    "minimal-disruption": "moved_fraction", "budget-isolation": "vip_p99_ms", "fleet-simulation": "vip_p99_isolated_ms",
+}
 FAMILY_TITLES = {"state": "State", "pages": "Pages", "prefix": "Prefix", "fleet": "Fleet", "workbench": "Workbench"}
 
 
@@ -27,14 +34,20 @@ def render(out: Path, assets, base_url: str | None, report) -> None:
     scripts = "".join(path.read_text(encoding="utf-8") for path in sorted((STATIC / "js").glob("*.js")))
     static = write_static(out, assets, scripts)
     pages = Pages(out, assets, static, scripts, base_url)
-    for experiment in pages.experiments:
-        report(f"computing and drawing {experiment.slug}")
-        tab = Tab(experiment, pages.repository)
+    headlines = {lang: {} for lang in LANGUAGES}
+    for chosen in pages.experiments:  # the home page's last: it shows a number of each
+        report(f"computing and drawing {chosen.slug}")
+        tab = Tab(chosen, pages.repository)
         for lang in LANGUAGES:
-            pages.write("tab.html", lang, page_path(experiment), **tab.context(lang))
-            if experiment.slug == ON_HOME_PAGE:
-                home = content.prose(lang, "home")
-                pages.write("home.html", lang, "index.html", prose_html=home, **tab.context(lang))
+            context = tab.context(lang)
+            headlines[lang] |= {chosen.slug: metric for metric in context["result"]["metrics"]
+                                if metric["key"] == HEADLINES.get(chosen.slug)}
+            if chosen.family == "home":
+                pages.write("home.html", lang, page_path(chosen), lead=content.prose(lang, "home"),
+                            whom=content.prose(lang, "home-whom"), headlines=headlines[lang], **context)
+            else:
+                pages.write("tab.html", lang, page_path(chosen), tab_prose=tab.prose(lang),
+                            **pages.neighbours(chosen, lang), **context)
     for lang in LANGUAGES:
         pages.write("glossary.html", lang, glossary.PAGE, groups=glossary.groups(lang), tabs=pages.places(lang))
     if base_url:
@@ -53,13 +66,16 @@ def write_static(out: Path, assets, scripts: str) -> dict:
         "worker": _place(out, "worker.js", f"K3.workerSource = {_script_json(worker)};\n"),
         "vega": _place(out, "vega.js", charts.library()),
         "sources": _place(out, "sources.js",
-                          f"K3.sources = {_script_json(sources.texts([*experiments(), *workbenches()]))};\n"),
+                          f"K3.sources = {_script_json(sources.texts([experiment(slug) for slug in everything()]))};\n"),
         "icon": _place(out, "icon.svg", (STATIC / "icon.svg").read_text(encoding="utf-8")),
     }
+    found = {lang: _place(out, f"search-{lang}.js", "K3.found = Object.assign(K3.found || {}, "
+                          f"{_script_json({lang: search.index([experiment(slug) for slug in everything()], lang, page_path)})});\n")
+             for lang in LANGUAGES}
     terms = {lang: _place(out, f"terms-{lang}.js", "K3.terms = Object.assign(K3.terms || {}, "
                           f"{_script_json({lang: glossary.definitions(lang)})});\n") for lang in LANGUAGES}
     manifest = {"files": [asdict(file) for file in assets.files], "lock": assets.lock, "chart_config": charts.CONFIG,
-                "terms": terms,
+                "search": found, "terms": terms, "wheel": assets.wheel,
                 **{name: static[name] for name in ("worker", "vega", "sources")}}
     static["manifest"] = _place(out, "manifest.js", f"window.K3 = {{ manifest: {_script_json(manifest)} }};\n")
     return static
@@ -81,6 +97,8 @@ def _script_json(data) -> str:
 
 def page_path(experiment: Experiment) -> str:
     """Where the page of an experiment lies: tabs below tabs/, workbenches beside the home page."""
+    if experiment.family == "home":
+        return "index.html"
     return f"{experiment.slug}.html" if experiment.family == "workbench" else f"tabs/{experiment.slug}.html"
 
 
@@ -124,8 +142,11 @@ class Tab:
             "scenes": [scene | {"pictures": {name: self._picture(scene, name == "narrow", lang)
                                              for name in ("wide", "narrow")}} for scene in data["scenes"]],
             "tables": [shown_table(name, table) for name, table in data["tables"].items() if table["title"]],
-            "tab_prose": content.prose(lang, self.experiment.slug, "../" * page_path(self.experiment).count("/")),
         }
+
+    def prose(self, lang: str) -> str:
+        """The text below the figure."""
+        return content.prose(lang, self.experiment.slug, "../" * page_path(self.experiment).count("/"))
 
     def _picture(self, scene: dict, narrow: bool, lang: str) -> dict:
         return self.experiment.picture(self.result, scene["name"], scene["poster"], lang, narrow).to_json(lang)
@@ -137,7 +158,7 @@ class Pages:
     def __init__(self, out: Path, assets, static: dict, scripts: str, base_url: str | None):
         self.out, self.assets, self.static, self.scripts, self.base_url = out, assets, static, scripts, base_url
         self.written = []  # paths, relative to the site's root
-        self.experiments = [*experiments(), *workbenches()]
+        self.experiments = [experiment(slug) for slug in everything()]
         project = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         self.repository = project.get("urls", {}).get("Repository")
         self.jinja = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE / "templates"), autoescape=True,
@@ -156,6 +177,14 @@ class Pages:
     def places(self, lang: str) -> dict:
         """Slug -> what each tab and workbench is called and where its page lies, from the language's root."""
         return {tab.slug: {"name": tab.name.render(lang), "path": page_path(tab)} for tab in self.experiments}
+
+    def neighbours(self, chosen: Experiment, lang: str) -> dict:
+        """The pages before and after this one, for those who read in order: tabs, then workbenches."""
+        order = [one for one in self.experiments if one.family != "home"]
+        at = order.index(chosen)
+        before, after = order[at - 1 : at] if at else [], order[at + 1 : at + 2]
+        return {name: [{"n": one.tab, "name": one.name.render(lang), "path": page_path(one)} for one in ones]
+                for name, ones in (("before", before), ("after", after))}
 
     def frame(self, lang: str, path: str) -> dict:
         """What every page needs: words, links, families with their tabs, the data that the scripts read."""

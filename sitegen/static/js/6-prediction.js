@@ -4,14 +4,14 @@ class PredictionView {
   constructor(node, address) {
     this.node = node;
     this.address = address;
-    this.asking = !settled.has(page.experiment.slug);
+    this.asking = !node.hidden && !settled.has(page.experiment.slug);
     for (const button of $$("[data-guess]", node)) button.addEventListener("click", () => this.guess(button.dataset.guess));
     $("[data-skip]", node).addEventListener("click", () => this.reveal());
   }
 
   // A shared link, or one that came while the question was asked, shows the figure at once.
   follow(result) {
-    this.asking = this.asking && !this.address.shared;
+    this.asking = this.asking && !this.address.shared && !isEmbed(this.address);
     this.show(result);
   }
 

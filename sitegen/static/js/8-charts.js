@@ -49,6 +49,11 @@ class Charts {
       return;
     }
     for (const child of [...picture.children]) if (child !== place) child.remove();
+    // The drawing keeps with each mark what it stands for: where its row has an id, it lights with its like.
+    for (const node of $$("svg *", place)) {
+      const { datum } = node.__data__ || {};
+      if (datum && datum.id) node.dataset.id = datum.id;
+    }
     this.views.set(spec.name, { text, view });
   }
 

@@ -10,6 +10,7 @@ class Editor {
     this.node = null; // built when it is first opened
     this.banner = make("div", { class: "notice edited", role: "status", hidden: true });
     $("#notice").after(this.banner);
+    if (this.places.length) lab.take.tools.append(make("button", { type: "button", "data-edit": "0" }, say("Edit the code")));
     for (const button of $$("[data-edit]")) {
       button.hidden = false;
       button.addEventListener("click", () => this.open(this.places[Number(button.dataset.edit)], button));

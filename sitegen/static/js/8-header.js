@@ -7,7 +7,8 @@ function bindHeader(signal) {
   $("#copy").addEventListener("click", async () => {
     write();
     const copied = await copyText(location.href);
-    setText($("#copy"), copied ? say("Link copied") : say("Copy it from the address bar"));
+    const edited = K3.lab && K3.lab.result.edited;
+    setText($("#copy"), copied ? (edited ? say("Link copied, without the edits") : say("Link copied")) : say("Copy it from the address bar"));
     setTimeout(() => setText($("#copy"), say("Copy link")), 2000);
   });
   $("#menu").addEventListener("click", (event) => {

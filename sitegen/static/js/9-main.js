@@ -45,7 +45,9 @@ class Lab {
     this.prediction = new PredictionView($("#prediction"), this.address);
     this.files = new Files(this.address, this.engine, () => this.run());
     this.pin = new Pin($("#compare"), this.address, this.files);
+    this.take = new Take(this);
     this.editor = new Editor(this, signal);
+    bindEmbed(this, signal);
     $("#stop").addEventListener("click", () => this.engine.stop());
     for (const button of $$("[data-copy]")) button.addEventListener("click", () => copyFrom(button));
     const setParam = (name, value) => this.controls.set(name, value);
@@ -109,6 +111,7 @@ class Lab {
     this.controls.blame(null);
     showResult(reply.result);
     this.editor.shown(reply);
+    this.take.show();
     for (const scene of reply.result.scenes) {
       this.scenes.get(scene.name).show(scene, reply.pictures[scene.name], this.address.get(`frame.${scene.name}`));
     }
