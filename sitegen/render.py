@@ -14,6 +14,8 @@ from k3core.lab.contract import Experiment
 from k3core.lab.registry import everything, experiment
 from k3core.lab.text import LANGUAGES
 from sitegen import charts, content, glossary, search, sources, words
+from sitegen.claims import words as claims
+from sitegen.claims.evidence import Runs
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
@@ -34,10 +36,11 @@ def render(out: Path, assets, base_url: str | None, report) -> None:
     scripts = "".join(path.read_text(encoding="utf-8") for path in sorted((STATIC / "js").glob("*.js")))
     static = write_static(out, assets, scripts)
     pages = Pages(out, assets, static, scripts, base_url)
-    headlines = {lang: {} for lang in LANGUAGES}
+    headlines, runs = {lang: {} for lang in LANGUAGES}, Runs()
     for chosen in pages.experiments:  # the home page's last: it shows a number of each
         report(f"computing and drawing {chosen.slug}")
         tab = Tab(chosen, pages.repository)
+        runs.keep(tab.result)
         for lang in LANGUAGES:
             context = tab.context(lang)
             headlines[lang] |= {chosen.slug: metric for metric in context["result"]["metrics"]
@@ -48,7 +51,9 @@ def render(out: Path, assets, base_url: str | None, report) -> None:
             else:
                 pages.write("tab.html", lang, page_path(chosen), tab_prose=tab.prose(lang),
                             **pages.neighbours(chosen, lang), **context)
+    report("judging the claims")
     for lang in LANGUAGES:
+        pages.write("claims.html", lang, claims.PAGE, **claims.page(runs, pages.places(lang), lang))
         pages.write("glossary.html", lang, glossary.PAGE, groups=glossary.groups(lang), tabs=pages.places(lang))
     if base_url:
         (out / "sitemap.xml").write_text(sitemap(base_url, pages.written), encoding="utf-8")
@@ -74,7 +79,8 @@ def write_static(out: Path, assets, scripts: str) -> dict:
              for lang in LANGUAGES}
     terms = {lang: _place(out, f"terms-{lang}.js", "K3.terms = Object.assign(K3.terms || {}, "
                           f"{_script_json({lang: glossary.definitions(lang)})});\n") for lang in LANGUAGES}
-    manifest = {"files": [asdict(file) for file in assets.files], "lock": assets.lock, "chart_config": charts.CONFIG,
+    manifest = {"files": [asdict(file) for file in assets.files],
+                "extras": [asdict(file) for file in assets.extras], "lock": assets.lock, "chart_config": charts.CONFIG,
                 "search": found, "terms": terms, "wheel": assets.wheel,
                 **{name: static[name] for name in ("worker", "vega", "sources")}}
     static["manifest"] = _place(out, "manifest.js", f"window.K3 = {{ manifest: {_script_json(manifest)} }};\n")

@@ -101,6 +101,21 @@ ZH = {
     "Term": "术语",
     "Claim": "主张",
     "Field report": "现场报告",
+    # claims
+    "Claims": "论断核验",
+    "Claims about serving Kimi K3, each measured, with the settings that show it and a verdict.":
+        "关于 Kimi K3 推理服务的论断：逐条测量，给出参数与结论。",
+    "What was claimed, and what holds": "说过什么，哪些成立",
+    "A public demonstration of serving Kimi K3 made these claims. This site set out to reproduce them: each is put in one sentence, measured, and judged. The numbers were computed when this page was built; each link opens the state of the tab that shows them.":
+        "一个公开的 Kimi K3 推理演示提出了这些论断。本站着手复现它们：每条用一句话说明，经过测量，给出结论。数字在构建本页时算出；每个链接打开显示这些数字的页面状态。",
+    "holds under conditions": "有条件成立",
+    "does not hold": "不成立",
+    "cannot be checked here": "此处无法核验",
+    "What it is good for": "适用范围",
+    "computed by": "计算函数：",
+    "default settings": "默认参数",
+    "The figures no longer lead to the verdict that was explained here, so the explanation is left out.":
+        "这些数字不再得出此处原先解释的结论，因此不再显示那段解释。",
     # glossary
     "Glossary": "术语表",
     "The terms of this site, each in two sentences, and where each can be seen.": "本站用到的术语，每条一两句话，并指出在哪里可以看到。",
@@ -114,7 +129,6 @@ ZH = {
     # search, scripts
     "Search tabs, controls, situations, field reports, terms, claims": "搜索主题、控件、情境、现场报告、术语、主张",
     "Results": "结果",
-    "Close": "关闭",
     "{count} found": "找到 {count} 条",
     "1 found": "找到 1 条",
     "{count} found; the first {shown} are listed": "找到 {count} 条；列出前 {shown} 条",
@@ -220,6 +234,8 @@ ZH = {
     "Source text of {module}": "{module} 的源代码",
     "These figures come from edited code: {parts}.": "这些图由修改过的代码算出：{parts}。",
     "{module}, line {line}: {message}": "{module} 第 {line} 行：{message}",
+    "kept with the shipped code, now with edited code": "保留时为原始代码，现在为修改过的代码",
+    "kept with edited code, now with the shipped code": "保留时为修改过的代码，现在为原始代码",
     "line {from}": "第 {from} 行",
     "lines {from} to {to}": "第 {from} 至 {to} 行",
     "the edited code ran on without an end, or ended the interpreter; it was stopped":
