@@ -23,7 +23,18 @@ def prose(lang: str, name: str, here: str = "") -> str:
     which lies `here` from the page. Raises FileNotFoundError."""
     markdown = _markdown()
     markdown.core.ruler.push("terms", lambda state: _link_terms(state.tokens, lang, name, here))
-    return markdown.render((CONTENT / lang / f"{name}.md").read_text(encoding="utf-8"))
+    markdown.core.ruler.push("reports", lambda state: [item.attrSet("id", anchor) for anchor, item, _ in _reports(state.tokens)])
+    return markdown.render(_text(lang, name))
+
+
+def reports(lang: str, name: str) -> list:
+    """The field reports of a page, the list under its last heading: (anchor, what is in bold at its start, all of it)."""
+    found = []
+    for anchor, _, tokens in _reports(_markdown().parse(_text(lang, name))):
+        bold = [index for index, token in enumerate(tokens) if token.type in ("strong_open", "strong_close")]
+        title = _plain(tokens[bold[0] : bold[1]]) if bold and bold[0] <= 1 else ""
+        found.append((anchor, title, _plain(tokens)))
+    return found
 
 
 def equation(tex: str) -> str:
@@ -39,6 +50,22 @@ def source(function: Callable, repository: str | None) -> dict:
     formatter = HtmlFormatter(nowrap=True)
     html = highlight(textwrap.dedent("".join(lines)), PythonLexer(), formatter)
     return {"name": function.__qualname__, "module": module, "html": html, "url": url}
+
+
+def _text(lang: str, name: str) -> str:
+    return (CONTENT / lang / f"{name}.md").read_text(encoding="utf-8")
+
+
+def _reports(tokens: list) -> list:
+    """(anchor, its token, the tokens of its words) of every list item under the last heading of a page."""
+    last = max((index for index, token in enumerate(tokens) if token.type == "heading_open"), default=0)
+    items = [index for index in range(last, len(tokens)) if tokens[index].type == "list_item_open"]
+    return [(f"report-{number}", tokens[index], tokens[index + 2].children) for number, index in enumerate(items, 1)]
+
+
+def _plain(tokens: list) -> str:
+    """The words of inline tokens, without marks."""
+    return "".join(" " if token.type == "softbreak" else token.content for token in tokens)
 
 
 def _markdown() -> MarkdownIt:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from k3core import lab
 from k3core.lab.contract import Experiment
-from k3core.lab.registry import TABS, WORKBENCHES
+from k3core.lab.registry import HOME, TABS, WORKBENCHES
 
 
 def places(experiment: Experiment) -> list:
@@ -25,6 +25,6 @@ def texts(experiments: list) -> dict:
 
 
 def _own_modules(slug: str) -> list:
-    name = (TABS | WORKBENCHES)[slug]
+    name = (TABS | WORKBENCHES | HOME)[slug]
     return [f"k3core.lab.{module.name}" for module in pkgutil.iter_modules(lab.__path__)
             if module.name == name or module.name.startswith(f"{name}_")]

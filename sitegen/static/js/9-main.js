@@ -198,5 +198,6 @@ const engine = new Engine((status) => {
   if (K3.lab) K3.lab.status(status);
 });
 document.documentElement.classList.add("js");
+bindSearch();
 arrive();
 if (!fromDisk) K3.navigation = new Navigation(leave, arrive);
