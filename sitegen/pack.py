@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from sitegen import compiler, runtime
 
 ALLOW_LIST = Path(__file__).with_name("runtime_modules.txt")
 FOLDER = "assets/runtime"
+EXTRAS = {"tiny.npz": "k3core/models/tiny.npz"}  # name -> path in the wheel; left out of what every page loads
 SCRIPT_CHARACTERS = 3 << 20  # of base64 in one script, so that progress shows while a big file loads
 
 
@@ -38,10 +40,18 @@ class RuntimeFile:
 
 
 @dataclass(frozen=True)
+class Extra(RuntimeFile):
+    """A file of k3core that only some pages load (see Experiment.needs). target: its path in the installed package."""
+
+    target: str
+
+
+@dataclass(frozen=True)
 class Assets:
     """What the pages need to know about the browser's Python. route: how it was compiled (see compiler)."""
 
     files: tuple[RuntimeFile, ...]
+    extras: tuple[Extra, ...]
     lock: str
     wheel: str
     versions: dict[str, str]
@@ -60,11 +70,12 @@ def pack(project: Path, runtime_dir: Path, out: Path, report) -> Assets:
     """
     wheel = build_wheel(project, out / "assets")
     report(f"built {wheel.name}")
+    code, extras = take_out(wheel.read_bytes(), EXTRAS)
     stdlib, numpy = read_allow_list()
     jobs = {
         "python_stdlib.zip": ((runtime_dir / "python_stdlib.zip").read_bytes(), stdlib),
         runtime.NUMPY_WHEEL: ((runtime_dir / runtime.NUMPY_WHEEL).read_bytes(), numpy),
-        wheel.name: (wheel.read_bytes(), None),
+        wheel.name: (code, None),
     }
     archives, route = compiler.compile_archives(jobs, runtime_dir, report)
     contents = {
@@ -73,6 +84,9 @@ def pack(project: Path, runtime_dir: Path, out: Path, report) -> Assets:
     version = wheel.name.split("-")[1]
     return Assets(
         files=tuple(_place(name, data, out) for name, data in contents.items()),
+        extras=tuple(
+            Extra(**vars(_place(name, data, out)), target=EXTRAS[name]) for name, data in extras.items()
+        ),
         lock=lock_file({name: data for name, data in contents.items() if name.endswith(".whl")}),
         wheel=f"assets/{wheel.name}",
         versions={"pyodide": runtime.PYODIDE, "python": "3.14", "numpy": runtime.NUMPY, "k3core": version},
@@ -92,6 +106,16 @@ def build_wheel(project: Path, folder: Path) -> Path:
             del os.environ["SOURCE_DATE_EPOCH"]
         else:
             os.environ["SOURCE_DATE_EPOCH"] = before
+
+
+def take_out(wheel: bytes, paths: dict[str, str]) -> tuple[bytes, dict[str, bytes]]:
+    """The wheel without the files at `paths` (name -> path), and what they hold (name -> bytes)."""
+    buffer, source = io.BytesIO(), zipfile.ZipFile(io.BytesIO(wheel))
+    with zipfile.ZipFile(buffer, "w") as rest:
+        for member in source.infolist():
+            if member.filename not in paths.values():
+                rest.writestr(member, source.read(member))
+    return buffer.getvalue(), {name: source.read(path) for name, path in paths.items()}
 
 
 def read_allow_list() -> tuple[set[str], set[str]]:

@@ -2,7 +2,9 @@
 
 from .config import DecoderConfig, parameter_shapes, read_config
 from .decoder import DecoderState, HybridDecoder, KDAMemory
+from .packed import pack_weights, unpack_weights
 from .speculative import NoisyOracle, PromptLookup, Round, Speculation
+from .tiny import START, decode, encode, tiny_model
 from .weights import random_weights, read_weights
 
 __all__ = [
@@ -13,9 +15,15 @@ __all__ = [
     "NoisyOracle",
     "PromptLookup",
     "Round",
+    "START",
     "Speculation",
+    "decode",
+    "encode",
+    "pack_weights",
     "parameter_shapes",
     "random_weights",
     "read_config",
     "read_weights",
+    "tiny_model",
+    "unpack_weights",
 ]

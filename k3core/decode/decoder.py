@@ -9,6 +9,7 @@ from ..mla import LatentCache
 from ..ops import project, rms_norm
 from .config import DecoderConfig, read_config
 from .layers import MLP, KDALayer, MLALayer, matrix
+from .packed import unpack_weights
 from .weights import random_weights, read_weights
 
 
@@ -73,6 +74,12 @@ class HybridDecoder:
         """
         config = read_config(config)
         return cls(config, read_weights(weights, config, dtype), exact)
+
+    @classmethod
+    def from_npz(cls, data, exact=True):
+        """From the bytes of a packed model (see `packed`), in float32. Raises ValueError naming what does not fit."""
+        weights, config = unpack_weights(data)
+        return cls.from_huggingface(weights, config, exact=exact)
 
     @classmethod
     def random_k3(
