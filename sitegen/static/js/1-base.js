@@ -3,7 +3,7 @@ const K3 = (window.K3 = window.K3 || {});
 
 // What the page says of itself, read again whenever another page has taken this one's place.
 let page = readPage();
-const siteRoot = new URL(page.root, location.href).href;
+const siteRoot = new URL(page.root || ".", location.href).href; // "" would be the page itself
 
 function readPage() {
   return (K3.page = JSON.parse(document.getElementById("page").textContent));
