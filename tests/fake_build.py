@@ -38,6 +38,7 @@ CONTENTS = {
         }
     ),
 }
+WEIGHTS = bytes(range(7)) * 300
 ALLOWED = "# a comment\njson\njson.decoder\nnumpy\nnumpy._core.core\n"
 
 
@@ -54,7 +55,8 @@ class FakeBuild:
         for name, data in CONTENTS.items():
             (self.runtime_dir / name).write_bytes(data)
         project = folder / "project"
-        (project / "k3core").mkdir(parents=True)
+        (project / "k3core" / "models").mkdir(parents=True)
+        (project / "k3core" / "models" / "tiny.npz").write_bytes(WEIGHTS)
         (project / "k3core" / "__init__.py").write_text("__version__ = '0.1.0'\n")
         (project / "README.md").write_text("A test.\n")
         (project / "pyproject.toml").write_text(

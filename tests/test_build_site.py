@@ -3,12 +3,14 @@
 import base64
 import gzip
 import hashlib
+import io
 import json
 import re
 import urllib.request
+import zipfile
 
 import pytest
-from fake_build import CONTENTS, FakeBuild
+from fake_build import CONTENTS, WEIGHTS, FakeBuild
 from test_build_failures import served
 
 from sitegen import compiler, runtime, serve
@@ -86,6 +88,19 @@ def test_both_forms_of_every_runtime_file_hold_what_the_manifest_says(build, ass
         if file.name in ["pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm"]:
             assert data == CONTENTS[file.name]
     assert assets.wire_bytes == sum(len(files[file.path]) for file in assets.files)
+
+
+def test_what_only_some_pages_need_is_beside_the_wheel_that_every_page_loads(build, assets):
+    files = build.files()
+    (extra,) = assets.extras
+    assert (extra.name, extra.target) == ("tiny.npz", "k3core/models/tiny.npz")
+    assert gzip.decompress(files[extra.path]) == WEIGHTS
+    assert (extra.raw_bytes, extra.sha256) == (len(WEIGHTS), hashlib.sha256(WEIGHTS).hexdigest())
+    scripts = "".join(files[script].decode().split('"')[3] for script in extra.scripts)
+    assert base64.b64decode(scripts, validate=True) == files[extra.path]
+    loaded = {file.name: gzip.decompress(files[file.path]) for file in assets.files}["k3core-0.1.0-py2.py3-none-any.whl"]
+    assert extra.target not in zipfile.ZipFile(io.BytesIO(loaded)).namelist()
+    assert zipfile.ZipFile(io.BytesIO(files[assets.wheel])).read(extra.target) == WEIGHTS
 
 
 def test_big_files_are_split_in_scripts_that_join_to_one_base64_text(build, monkeypatch):
