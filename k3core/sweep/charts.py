@@ -16,9 +16,9 @@ COLOURS, DASHES = 8, ([1, 0], [6, 3], [2, 2], [9, 3, 2, 3])
 LINK = "https://point.invalid/"  # stands in a drawing where a point's address comes
 LABELS = {"aria": False, "labelColor": "var(--muted)", "titleColor": "var(--muted)", "gridColor": "var(--rule)",
           "tickColor": "var(--rule)", "domain": False, "labelFontSize": 12, "titleFontSize": 12,
-          "titleFontWeight": "normal", "labelOverlap": "greedy"}
+          "titleFontWeight": "normal", "labelOverlap": "greedy", "labelSeparation": 8}
 CONFIG = {"background": None, "font": "system-ui, sans-serif", "view": {"stroke": None}, "mark": {"aria": False},
-          "axis": LABELS, "axisX": {"grid": False}}
+          "axis": LABELS, "axisX": {"grid": False, "labelFlush": False}}
 
 
 @dataclass
@@ -153,7 +153,7 @@ def _specification(points: list, addresses: list, metric: str, chosen: Plan, bou
     x, x_scale = _x_axis(points, chosen.x)
     for point in points:
         point["x"] = x_scale(point["x"])
-    y = {"field": "mean", "type": "quantitative", "title": None, "axis": _y_axis(metric),
+    y = {"field": "mean", "type": "quantitative", "title": None, "axis": _y_axis(metric, bounds[1]),
          "scale": {"domain": list(bounds), "zero": False, "nice": True}}
     lines = {name: styles[name] for name in dict.fromkeys(point["line"] for point in points)}
     colour = {"field": "line", "type": "nominal", "legend": None, "sort": None, "scale": {
@@ -172,7 +172,7 @@ def _specification(points: list, addresses: list, metric: str, chosen: Plan, bou
         if some:
             layers.append({"data": {"values": some}, "encoding": encoding,
                            "mark": {"type": "point", "filled": True, "size": 36, "opacity": 1}})
-    return {"$schema": "https://vega.github.io/schema/vega-lite/v6.json", "config": CONFIG, "width": 320, "height": 210,
+    return {"$schema": "https://vega.github.io/schema/vega-lite/v6.json", "config": CONFIG, "width": 360, "height": 220,
             "autosize": {"type": "fit", "contains": "padding"}, "data": {"values": points}, "layer": layers}
 
 
@@ -183,12 +183,14 @@ def _x_axis(points: list, name: str) -> tuple:
         return {"field": "x", "type": "ordinal", "title": name, "sort": texts, "axis": {"labelAngle": 0}}, str
     values = sorted(map(float, texts))
     log = values[0] > 0 and values[-1] >= 30 * values[0] and len(values) > 2
-    axis = {"format": ",.6~g"} | ({"values": values} if len(values) <= 12 else {"tickCount": 6})
+    axis = {"format": ",.6~r"} | ({"values": values} if len(values) <= 12 else {"tickCount": 6})
     return {"field": "x", "type": "quantitative", "title": name, "axis": axis,
             "scale": {"type": "log", "nice": False} if log else {"zero": False, "nice": False, "padding": 6}}, float
 
 
-def _y_axis(metric: str) -> dict:
+def _y_axis(metric: str, most: float) -> dict:
     if metric.endswith("_bytes"):
         return {"labelExpr": BYTES_LABEL, "tickCount": 5}
-    return {"format": ".3~%" if metric.endswith("_rate") else ",.4~g", "tickCount": 5}
+    if metric.endswith("_rate"):
+        return {"format": ".3~%", "tickCount": 5}
+    return {"format": "~s" if most >= 100_000 else ",.4~r", "tickCount": 5}

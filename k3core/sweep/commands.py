@@ -57,7 +57,10 @@ def _exact(data):
 def _model(params: dict, files: dict) -> models.Model:
     if "model" in files:
         return cli_size.model_from(files["model"].read(), files["model"].name)
-    return models.load(params.get("model", "kimi-k3"))
+    return _preset(params.get("model", "kimi-k3"))
+
+
+_preset = lru_cache(maxsize=8)(models.load)
 
 
 @cache
@@ -76,7 +79,7 @@ NOT_METRICS = ("model", "title", "note", "settings", "derivation", "two_pool_rat
 
 def _check_size(params: dict, name: str) -> None:
     if name != "model":
-        resolve(models.load("kimi-k3"), cli_size.read_settings({name: params[name]}))
+        resolve(_preset("kimi-k3"), cli_size.read_settings({name: params[name]}))
 
 
 def _size(params: dict, seed: int | None, files: dict) -> tuple[dict, str]:

@@ -5,6 +5,7 @@ seconds), or None where the process that computed them died. deaths: how many of
 """
 
 import os
+from contextlib import contextmanager
 from pathlib import Path
 
 from .. import __version__
@@ -37,12 +38,13 @@ class Processes:
 
         arguments = compute_batch, __version__, self.command, tasks, self.sources
         executor = self.free.pop()
-        try:
-            future = executor.submit(*arguments)
-        except BrokenProcessPool:  # it died idle
-            executor = _executor()
-            future = executor.submit(*arguments)
-        self.running[future] = executor, tasks
+        with _interrupt_later():
+            try:
+                future = executor.submit(*arguments)
+            except BrokenProcessPool:  # it died idle
+                executor = _executor()
+                future = executor.submit(*arguments)
+            self.running[future] = executor, tasks
 
     def wait(self) -> list:
         from concurrent.futures import FIRST_COMPLETED, wait
@@ -80,6 +82,21 @@ def _executor():
     from concurrent.futures import ProcessPoolExecutor
 
     return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _begin)
+
+
+@contextmanager
+def _interrupt_later():
+    """Ctrl-C waits until this is over; a process that starts meanwhile never hears of it."""
+    import signal
+
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _begin() -> None:
@@ -134,7 +151,8 @@ class Cluster:
 
     def wait(self) -> list:
         try:
-            done = self.dask.wait(list(self.running), return_when="FIRST_COMPLETED").done
+            with self.client.as_current():
+                done = self.dask.wait(list(self.running), return_when="FIRST_COMPLETED").done
             return [(self.running.pop(future), self._outcome(future)) for future in done]
         except (self.dask.client.CancelledError, self.dask.comm.CommClosedError):
             raise OSError(f"the scheduler at {self.address} is gone") from None

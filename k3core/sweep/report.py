@@ -27,8 +27,8 @@ body { margin: 0 auto; max-width: 78rem; padding: 1.5rem 1rem 3rem; background: 
   font: 16px/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
 h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 0.4rem; } h2 { font-size: 1.2rem; margin: 2.2rem 0 0.6rem; }
 a { color: inherit; text-underline-offset: 0.18em; } a:focus-visible { outline: 2px solid var(--s0); }
-.panels { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(20rem, 100%), 1fr)); gap: 1.2rem; }
-figure { margin: 0; } figure svg { display: block; width: 100%; height: auto; max-width: 26rem; }
+.panels { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(23rem, 100%), 1fr)); gap: 1.2rem; }
+figure { margin: 0; } figure svg { display: block; width: 100%; height: auto; max-width: 30rem; }
 figcaption { font-weight: 600; }
 .lines { display: flex; flex-wrap: wrap; gap: 0.2rem 1.2rem; padding: 0; margin: 0 0 1rem; list-style: none; }
 .lines svg { vertical-align: middle; margin-right: 0.4rem; }
@@ -122,15 +122,24 @@ def _legend(name: str, styles: dict) -> str:
         f'<li><svg width="34" height="8" aria-hidden="true"><line x1="0" y1="4" x2="34" y2="4" stroke="var(--s{colour})" '
         f'stroke-width="2.5" stroke-dasharray="{" ".join(map(str, dashes))}"/></svg>{escape(line)}</li>'
         for line, (colour, dashes) in styles.items())
-    return f'<p class="muted">{escape(name)}</p>\n<ul class="lines">{items}</ul>'
+    return f'<ul class="lines" aria-label="lines"><li class="muted">{escape(name)}</li>{items}</ul>'
 
 
 def _table(sweep: Sweep, rows: list, written: Written, addresses: list) -> str:
-    names, metrics = sweep.varying, written.metrics
-    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    names, fixed = sweep.varying, {}
+    for name in written.metrics:
+        values = {cell(one["metrics"].get(name)) for one in rows if "metrics" in one}
+        if len(values) == 1:
+            fixed[name] = next(one["metrics"][name] for one in rows if "metrics" in one)
+    metrics = [name for name in written.metrics if name not in fixed]
+    head = "".join(f"<th>{escape(name)}</th>" for name in names or ["command"])
     head += "".join(f'<th class="n">{escape(name)}</th>' for name in metrics)
-    text = ["<h2>Points</h2>", '<div class="wide" tabindex="0" role="region" aria-label="Points"><table>',
-            f"<thead><tr>{head}</tr></thead><tbody>"]
+    text = ["<h2>Points</h2>"]
+    if fixed:
+        same = ", ".join(f"{escape(name)} {_shown(value)}" for name, value in fixed.items())
+        text.append(f"<p>The same at every point: {same}.</p>")
+    text += ['<div class="wide" tabindex="0" role="region" aria-label="Points"><table>',
+             f"<thead><tr>{head}</tr></thead><tbody>"]
     for one, there in list(zip(rows, addresses))[:LISTED]:
         values = charts.values_of(one)
         cells = [escape(cell(values.get(name))) for name in names] or [sweep.command]

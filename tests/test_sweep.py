@@ -1,0 +1,408 @@
+"""Sweeps on one machine: what is computed, what is kept, and that nothing else changes a result."""
+
+import csv
+import errno
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from sweeps import HITS, Inline, lines, sweep, write_trace
+
+from k3core import cli_fleet, cli_replay, cli_size
+from k3core.cli import build_parser
+from k3core.lab.registry import experiment
+from k3core.sweep import commands, pools, report
+from k3core.sweep.journal import Journal
+from k3core.sweep.running import DIED, Progress, duration
+from k3core.sweep.spec import read_spec
+
+ROOT = Path(__file__).parents[1]
+FILES = ("results.jsonl", "results.csv", "report.html")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An own folder with a trace and hits.toml, computed without other processes and without charts."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(pools, "Processes", Inline)
+    monkeypatch.setattr(report, "find_spec", lambda name: None)
+    write_trace(tmp_path / "trace.jsonl")
+    (tmp_path / "hits.toml").write_text(HITS)
+    return tmp_path
+
+
+def files(folder):
+    return {name: (folder / name).read_bytes() for name in FILES}
+
+
+# --- a point is what the command answers ---
+
+
+def answer(text):
+    args = build_parser().parse_args(shlex.split(text))
+    return args.run(args)
+
+
+def test_replay_gives_what_the_command_gives(here, capsys):
+    status, out, err = sweep(capsys, "hits.toml")
+    assert (status, err) == (0, "") and out.startswith("16 points: 16 computed now, 0 before, 0 failed\n")
+    rows = lines(here / "hits-results/results.jsonl")
+    assert [(row["params"]["policy"], row["params"]["capacity_gib"]) for row in rows] == [
+        (policy, capacity) for policy in ("dense", "align", "marconi", "retain:0") for capacity in (1, 4, 16, 64)]
+    for row in rows:
+        policy, capacity = row["params"]["policy"], row["params"]["capacity_gib"]
+        told = answer(f"replay trace.jsonl --tp 8 --policy {policy} --capacity-gib {capacity}")
+        assert row["metrics"].items() <= told.items() and len(row["metrics"]) == 16
+        assert all((row["digest"] == other["digest"]) == (row["metrics"] == other["metrics"]) for other in rows)
+
+
+def test_the_table_has_the_same_in_columns(here, capsys):
+    sweep(capsys, "hits.toml")
+    rows = lines(here / "hits-results/results.jsonl")
+    with open("hits-results/results.csv", newline="") as file:
+        table = list(csv.DictReader(file))
+    for line, row in zip(table, rows, strict=True):
+        assert {name: line[name] for name in row["params"]} == {k: str(v) for k, v in row["params"].items()}
+        assert {name: json.loads(line[name]) for name in row["metrics"]} == row["metrics"]
+        assert (line["key"], line["digest"], line["error"]) == (row["key"], row["digest"], "")
+
+
+def test_run_fleet_and_size_give_what_the_commands_give(here, capsys):
+    (here / "run.toml").write_text('command = "run"\nseeds = [0, 3]\n[grid]\nslug = ["byte-cost", "prefix-hit"]\n')
+    (here / "fleet.toml").write_text('command = "fleet"\nseeds = 1\n[grid]\npreset = "claim"\nburst = 1.0\n'
+                                     'vip_percent = [20, 40]\n')
+    (here / "size.toml").write_text('command = "size"\n[[points]]\nmodel = "kimi-k3"\ntp = 8\n[[points]]\n'
+                                    'model = "qwen3.5-4b"\n[grid]\nnum_blocks = 1487\nmax_model_len = 32768\n')
+    for name in ("run", "fleet", "size"):
+        status, _, err = sweep(capsys, f"{name}.toml")
+        assert (status, err) == (0, "")
+    for row in lines(here / "run-results/results.jsonl"):
+        result = experiment(row["params"]["slug"]).run({}, row["seed"])
+        told = {metric["key"]: metric["value"] for metric in result.to_json("en")["metrics"]}
+        assert row["metrics"].items() <= (told | {"checks_failed": 0}).items() and row["digest"] == result.digest()
+    for row in lines(here / "fleet-results/results.jsonl"):
+        told = answer(f"fleet --preset claim --set burst=1 --set vip_percent={row['params']['vip_percent']}")
+        assert row["metrics"] == told["metrics"] | {"checks_failed": 0}
+    for row, text in zip(lines(here / "size-results/results.jsonl"), ("kimi-k3 --tp 8", "qwen3.5-4b"), strict=True):
+        told = answer(f"size {text} --num-blocks 1487 --max-model-len 32768")
+        assert row["metrics"]["block_size"] == told["block_size"]
+        assert row["metrics"]["limit.binds"] == told["limit"]["binds"]
+        assert row["metrics"]["max_concurrency"] == told["max_concurrency"]
+
+
+def test_the_command_line_calls_the_same_functions(monkeypatch):
+    called = []
+    for module in (cli_size, cli_replay, cli_fleet):
+        monkeypatch.setattr(module, "answer", lambda *args, **more: called.append(args) or {})
+    answer("size kimi-k3"), answer("fleet")
+    assert len(called) == 2
+
+
+# --- what is kept ---
+
+
+def test_what_is_there_is_not_computed_again(here, capsys, monkeypatch):
+    sweep(capsys, "hits.toml")
+    before = files(here / "hits-results")
+    monkeypatch.setattr(Inline, "before", staticmethod(lambda tasks: pytest.fail("computed again")))
+    assert sweep(capsys, "hits.toml")[1].startswith("16 points: 0 computed now, 16 before")
+    assert files(here / "hits-results") == before
+
+
+def test_a_larger_grid_computes_what_is_new_and_a_smaller_one_nothing(here, capsys):
+    sweep(capsys, "hits.toml")
+    larger = HITS.replace('"dense",', '"align+8192", "dense",')
+    (here / "hits.toml").write_text(larger)
+    assert sweep(capsys, "hits.toml")[1].startswith("20 points: 4 computed now, 16 before")
+    (here / "hits.toml").write_text(HITS.replace('"dense", ', ""))
+    assert sweep(capsys, "hits.toml")[1].startswith("12 points: 0 computed now, 12 before")
+    assert {row["params"]["policy"] for row in lines(here / "hits-results/results.jsonl")} == {
+        "align", "marconi", "retain:0"}
+
+
+def test_a_key_stands_for_the_content_of_a_file_not_for_its_name(here, capsys):
+    keys = [read_spec(here / "hits.toml").point(index).key for index in range(16)]
+    (here / "trace.jsonl").rename("other.jsonl")
+    (here / "hits.toml").write_text(HITS.replace("trace.jsonl", "other.jsonl"))
+    assert [read_spec(here / "hits.toml").point(index).key for index in range(16)] == keys
+    write_trace(here / "other.jsonl", seed=2)
+    assert read_spec(here / "hits.toml").point(0).key not in keys
+
+
+def test_a_key_stands_for_the_version(here, monkeypatch):
+    point = read_spec(here / "hits.toml").point(0)
+    first = point.key
+    monkeypatch.setattr("k3core.sweep.spec.__version__", "9.9.9")
+    assert read_spec(here / "hits.toml").point(0).key != first
+
+
+def test_ctrl_c_keeps_what_was_computed(here, capsys, monkeypatch):
+    batches = []
+
+    def stop(tasks):
+        batches.append(tasks)
+        if len(batches) == 6:
+            raise KeyboardInterrupt
+
+    sweep(capsys, "hits.toml", "--out", "whole")
+    monkeypatch.setattr(Inline, "before", staticmethod(stop))
+    status, out, err = sweep(capsys, "hits.toml", "--jobs", 1)
+    kept = sum(len(tasks) for tasks in batches[:-1])
+    assert (status, out) == (130, "") and 0 < kept < 16
+    assert err == (f"k3core: stopped; {kept} points are in hits-results, and the same command goes on from there\n")
+    assert not (here / "hits-results/results.csv").exists()
+    assert sweep(capsys, "hits.toml")[1].startswith(f"16 points: {16 - kept} computed now, {kept} before")
+    assert files(here / "hits-results") == files(here / "whole")
+
+
+@pytest.mark.parametrize("cut", [1, 40, 200])
+def test_a_line_that_was_cut_off_costs_one_point(here, capsys, cut):
+    sweep(capsys, "hits.toml")
+    before, journal = files(here / "hits-results"), here / "hits-results/journal.jsonl"
+    journal.write_bytes(journal.read_bytes()[:-cut])
+    assert sweep(capsys, "hits.toml")[1].startswith("16 points: 1 computed now, 15 before")
+    assert files(here / "hits-results") == before
+    assert sweep(capsys, "hits.toml")[1].startswith("16 points: 0 computed now")
+
+
+def test_rubbish_in_the_journal_is_passed_over(here, capsys):
+    (here / "hits-results").mkdir()
+    (here / "hits-results/journal.jsonl").write_bytes(b'\xff\0\n[]\n{"key": 5}\n{"a": 1}\n\n{"key": "x", "metr')
+    assert sweep(capsys, "hits.toml")[1].startswith("16 points: 16 computed now, 0 before")
+    assert sweep(capsys, "hits.toml")[1].startswith("16 points: 0 computed now, 16 before")
+
+
+class Full:
+    """A disk with room for so many bytes."""
+
+    def __init__(self, file, room):
+        self.file, self.room = file, room
+
+    def fileno(self):
+        return self.file.fileno()
+
+    def close(self):
+        self.file.close()
+
+    def write(self, data):
+        part = data[: self.room]
+        self.room -= len(part)
+        if not part:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return self.file.write(part)
+
+
+def test_a_full_disk_loses_nothing(here, capsys, monkeypatch):
+    sweep(capsys, "hits.toml", "--out", "whole")
+
+    def opened(self, folder):
+        whole(self, folder)
+        self._file = Full(self._file, 3000)
+
+    whole = Journal.__init__
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "__init__", opened)
+        status, out, err = sweep(capsys, "hits.toml")
+    assert (status, out) == (2, "") and err.count("\n") == 1
+    assert err.startswith("k3core: cannot write hits-results/journal.jsonl: No space left on device; ")
+    kept = int(err.split("; ")[1].split()[0])
+    assert 1 <= kept <= 6 and "points are in hits-results, and the same command goes on from there" in err
+    assert sweep(capsys, "hits.toml")[0] == 0
+    assert files(here / "hits-results") == files(here / "whole")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("name", FILES)
+def test_a_disk_that_fills_up_at_the_end_leaves_the_old_files(here, capsys, name):
+    sweep(capsys, "hits.toml")
+    before = files(here / "hits-results")
+    (here / "hits.toml").write_text(HITS.replace('"dense",', '"align+8192", "dense",'))
+    (here / f"hits-results/{name}.part").symlink_to("/dev/full")
+    status, out, err = sweep(capsys, "hits.toml")
+    assert (status, out) == (2, "") and err.count("\n") == 1 and "No space left on device; 20 points are in" in err
+    assert (here / "hits-results" / name).read_bytes() == before[name]
+    assert sweep(capsys, "hits.toml")[1].startswith("20 points: 0 computed now, 20 before")
+
+
+# --- points that fail ---
+
+
+def test_a_failing_point_is_recorded_and_the_rest_goes_on(here, capsys):
+    (here / "hits.toml").write_text(HITS.replace('"dense",', '"align+1000", "dense",'))
+    status, out, err = sweep(capsys, "hits.toml")
+    assert (status, err) == (0, "") and out.startswith("20 points: 20 computed now, 0 before, 4 failed\n")
+    message = "policy align+1000 has chunks shorter than the grain of 1536 tokens"
+    assert f"  policy=align+1000, capacity_gib=1: {message}\n" in out
+    rows = lines(here / "hits-results/results.jsonl")
+    assert [row.get("error") for row in rows[:5]] == [message] * 4 + [None]
+    assert "metrics" not in rows[0] and message in (here / "hits-results/report.html").read_text()
+    assert sweep(capsys, "hits.toml")[1].startswith("20 points: 0 computed now, 20 before, 4 failed\n")
+
+
+def test_retry_failed_computes_them_again(here, capsys, monkeypatch):
+    sweep(capsys, "hits.toml", "--out", "whole")
+    with monkeypatch.context() as patch:
+        patch.setattr(cli_replay, "answer", lambda *args: 1 / 0)
+        assert "16 failed" in sweep(capsys, "hits.toml")[1]
+    assert lines(here / "hits-results/results.jsonl")[0]["error"] == "ZeroDivisionError: division by zero"
+    assert sweep(capsys, "hits.toml", "--retry-failed")[1].startswith("16 points: 16 computed now, 0 before, 0 failed")
+    assert files(here / "hits-results") == files(here / "whole")
+
+
+def test_a_trace_that_changes_meanwhile_is_refused_by_its_points(here, capsys, monkeypatch):
+    commands._requests.cache_clear()
+    monkeypatch.setattr(Inline, "before", staticmethod(lambda tasks: write_trace(here / "trace.jsonl", seed=3)))
+    assert "16 failed" in sweep(capsys, "hits.toml")[1]
+    assert lines(here / "hits-results/results.jsonl")[0]["error"] == "trace.jsonl has changed since the sweep began"
+
+
+def test_a_bad_line_of_a_trace_is_named(here, capsys):
+    with open(here / "trace.jsonl", "a") as file:
+        file.write("rubbish\n")
+    assert "trace.jsonl: line 61: 'rubbish' cannot be read as JSON" in sweep(capsys, "hits.toml")[1]
+    (here / "hits.toml").write_text(HITS + 'bad_lines = "skip"\n')
+    sweep(capsys, "hits.toml")
+    assert {row["metrics"]["lines_skipped"] for row in lines(here / "hits-results/results.jsonl")} == {1}
+
+
+def test_a_point_whose_process_dies_each_time_is_recorded_and_costs_no_other(here, capsys, monkeypatch):
+    keys = [read_spec(here / "hits.toml").point(index).key for index in range(16)]
+    monkeypatch.setattr(Inline, "die", {keys[5], keys[6]})
+    assert "16 points: 16 computed now, 0 before, 2 failed" in sweep(capsys, "hits.toml", "--jobs", 3)[1]
+    rows = lines(here / "hits-results/results.jsonl")
+    assert [row["error"] for row in rows if "error" in row] == [DIED, DIED]
+    assert [index for index, row in enumerate(rows) if "error" in row] == [5, 6]
+
+
+# --- progress ---
+
+
+class Screen(list):
+    def __init__(self, tty):
+        self.tty = tty
+
+    def isatty(self):
+        return self.tty
+
+    def write(self, text):
+        self.append(text)
+
+    def flush(self):
+        pass
+
+
+def test_progress_tells_how_long_it_will_take(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    for tty in (True, False):
+        screen = Screen(tty)
+        progress = Progress(1000, 200, screen)
+        now[0] += 20
+        progress.add(100, 3)
+        line = "300 of 1,000 points, 3 failed, 5 a second, 2 min left"
+        assert "".join(screen) == ("\r\x1b[K" + line if tty else line + "\n")
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(0, "0 s"), (59.4, "59 s"), (90, "2 min"), (3599, "1 h 0 min"),
+                                                (12_000, "3 h 20 min")])
+def test_durations(seconds, words):
+    assert duration(seconds) == words
+
+
+# --- processes ---
+
+FLEET = 'command = "fleet"\nseeds = 20\n[grid]\npreset = "claim"\nvip_percent = [10, 25]\n'
+
+
+def start(folder, *arguments):
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
+    return subprocess.Popen([sys.executable, "-m", "k3core", "sweep", "fleet.toml", *arguments], cwd=folder, text=True,
+                            env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+
+
+def wait_for(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory):
+    """A folder with fleet.toml, computed by one process into `one`."""
+    folder = tmp_path_factory.mktemp("fleet")
+    (folder / "fleet.toml").write_text(FLEET)
+    process = start(folder, "--jobs", "1", "--out", "one")
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0 and "40 points: 40 computed now" in out, err
+    return folder
+
+
+def test_any_number_of_processes_gives_the_same_and_a_killed_one_costs_nothing(fleet):
+    psutil = pytest.importorskip("psutil")
+    process = start(fleet, "--jobs", "3", "--out", "three")
+    journal = fleet / "three/journal.jsonl"
+    wait_for(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 4)
+    workers = [child for child in psutil.Process(process.pid).children() if "spawn_main" in " ".join(child.cmdline())]
+    assert len(workers) == 3
+    workers[1].kill()
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0 and all(" of 40 points" in line for line in err.splitlines()), err
+    assert "40 points: 40 computed now, 0 before, 0 failed" in out
+    assert files(fleet / "three") == files(fleet / "one")
+
+
+def test_stopped_by_ctrl_c_then_killed_it_goes_on_and_leaves_no_process(fleet):
+    psutil = pytest.importorskip("psutil")
+    journal = fleet / "stopped/journal.jsonl"
+    seen = 0
+    for number in (signal.SIGINT, signal.SIGKILL):
+        process = start(fleet, "--jobs", "2", "--out", "stopped")
+        wait_for(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= seen + 3)
+        children = psutil.Process(process.pid).children()
+        if number == signal.SIGINT:
+            os.killpg(process.pid, number)  # as a terminal does
+        else:
+            process.kill()
+        out, err = process.communicate(timeout=60)
+        wait_for(lambda: not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children))
+        seen = journal.read_bytes().count(b"\n")
+        if number == signal.SIGINT:
+            assert process.returncode == 130 and out == "" and err.startswith("k3core: stopped; "), err
+    process = start(fleet, "--jobs", "2", "--out", "stopped", "--json")
+    out, err = process.communicate(timeout=120)
+    answer = json.loads(out)
+    assert answer["kept"] >= seen - 1 and answer["computed"] + answer["kept"] == 40
+    assert files(fleet / "stopped") == files(fleet / "one")
+
+
+def test_a_worker_stays_as_large_as_it_was(tmp_path):
+    """The memory of a process over 1,000 points, in batches, after the first 100."""
+    resource = pytest.importorskip("resource")
+    assert resource
+    write_trace(tmp_path / "trace.jsonl", 20)
+    (tmp_path / "sweep.toml").write_text('command = "replay"\n[grid]\ntrace = "trace.jsonl"\n'
+                                         'capacity_gib = {start = 1, stop = 1000, step = 1}\n')
+    program = f"""
+import resource, sys
+from pathlib import Path
+from k3core import __version__
+from k3core.sweep.spec import read_spec
+from k3core.sweep.worker import compute_batch
+sweep = read_spec(Path({str(tmp_path / "sweep.toml")!r}))
+sources = {{file.sha256: file.source for file in sweep.files.values()}}
+for start in range(0, 1000, 100):
+    tasks = [sweep.point(index).task for index in range(start, start + 100)]
+    records, _ = compute_batch(__version__, "replay", tasks, sources)
+    assert all("metrics" in record for record in records)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    sizes = list(map(int, done.stdout.split()))
+    assert sizes[-1] - sizes[0] < (2_000 if sys.platform != "darwin" else 2_000_000), sizes  # KiB, on macOS bytes
