@@ -2,16 +2,17 @@
 
 from k3core.lab.contract import Experiment
 from sitegen import content, glossary, words
+from sitegen.claims import words as claims
 
 # Kind -> what the page calls it, in the order in which equally good finds are listed.
 KINDS = {"tab": "Tab", "param": "Control", "preset": "Situation", "term": "Term", "claim": "Claim", "report": "Field report"}
 
 
-def index(experiments: list, lang: str, path_of, claims: list = ()) -> dict:
+def index(experiments: list, lang: str, path_of) -> dict:
     """{"kinds": [name of each], "places": [tab names], "entries": [[kind, title, text, also, address, place], ...]}.
 
     kind and place are numbers into the lists, place -1 where there is none; addresses are relative to the language's
-    root. path_of(experiment) is where its page lies; claims: {"anchor", "title", "text"} of claims.html.
+    root. path_of(experiment) is where its page lies.
     """
     kinds, places, entries = list(KINDS), [], []
 
@@ -32,8 +33,8 @@ def index(experiments: list, lang: str, path_of, claims: list = ()) -> dict:
             add("report", title, text, f"{path}#{anchor}", place=number)
     for term in glossary.entries(lang):
         add("term", term["title"], term["text"], f"{glossary.PAGE}#{term['anchor']}", ", ".join(term["also"]))
-    for claim in claims:
-        add("claim", claim["title"], claim["text"], f"claims.html#{claim['anchor']}")
+    for id, said in claims.words().items():
+        add("claim", said["short"][lang], said["claim"][lang], f"{claims.PAGE}#{id}")
     return {"kinds": [words.translate(name, lang) for name in KINDS.values()], "places": places, "entries": entries}
 
 
