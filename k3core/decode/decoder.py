@@ -1,6 +1,7 @@
-"""The hybrid decoder: KDA and MLA layers, each with its own kind of memory, and greedy decoding."""
+"""The hybrid decoder: KDA and MLA layers, each with its own kind of memory, and plain decoding."""
 
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from ..ops import project, rms_norm
 from .config import DecoderConfig, read_config
 from .layers import MLP, KDALayer, MLALayer, matrix
 from .packed import unpack_weights
+from .sampling import Greedy
 from .weights import random_weights, read_weights
 
 
@@ -158,17 +160,25 @@ class HybridDecoder:
         """Next-token logits after every prefix of ids [T] -> [T, vocab]."""
         return self.prefill(ids)[0]
 
-    def generate(self, ids, n):
-        """Greedy continuation of ids -> the n new tokens, a list of ints. A tie goes to the smaller id."""
+    def generate(self, ids, n, sampler=Greedy()):
+        """Continuation of ids, greedy or as `sampler` chooses -> the n new tokens, a list of ints."""
         if n < 0:
             raise ValueError(f"n must not be negative, but is {n}")
-        tokens = []
-        if n:
-            logits, state = self.prefill(ids)
-            tokens.append(int(np.argmax(logits[-1])))
-        while len(tokens) < n:
-            tokens.append(int(np.argmax(self.step(tokens[-1], state))))
-        return tokens
+        return list(islice(self.stream(ids, sampler=sampler), n))
+
+    def stream(self, ids, state=None, sampler=Greedy()):
+        """Continuation of ids, token by token without end: yields ints.
+
+        ids are read after what `state` has read (default: nothing), and `state` takes them in. Each token is
+        read when the next one is asked for: after k of them the state has read ids and k - 1 tokens, so that
+        `stream([last], state)` goes on with the same text.
+        """
+        state = self.new_state() if state is None else state
+        logits = self.forward(ids, state)[-1]
+        while True:
+            token = sampler.choose(logits, state.length)
+            yield token
+            logits = self.step(token, state)
 
     def check_ids(self, ids):
         """ids as an int64 array [T]; ValueError unless T >= 1 and all are in the vocabulary."""

@@ -1,7 +1,7 @@
-"""Speculative greedy decoding: drafts are read in one window, the wrong ones are taken back.
+"""Speculative decoding: drafts are read in one window, the wrong ones are taken back.
 
 The text is the same as without drafts, whatever they are: a draft is kept only where it is the token that
-greedy decoding would have chosen.
+plain decoding would have chosen, greedily or with the noise of that position.
 """
 
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .decoder import KDAMemory
+from .sampling import Greedy, margin
 
 
 @dataclass(frozen=True)
@@ -20,9 +21,9 @@ class Round:
     drafted: tuple[int, ...]
     chosen: tuple[
         int, ...
-    ]  # greedy choice after each token of the window; behind a rejected draft they mean nothing
+    ]  # the choice after each token of the window; behind a rejected draft they mean nothing
     accepted: int  # drafts that were right, before the first wrong one
-    margin: float  # smallest lead of a kept choice over the second-best logit
+    margin: float  # smallest lead of a kept choice over the second-best score
 
     @property
     def rejected(self):
@@ -49,16 +50,16 @@ class Speculation:
             s.commit(r)                             # rolls back to what was accepted
 
     draft.propose(ids, n) returns up to n guesses at what follows ids. make_store(state, conv, window) makes
-    the store that stands in for each KDA layer's memory (see k3core.replayssm).
+    the store that stands in for each KDA layer's memory (see k3core.replayssm). sampler chooses the tokens.
     """
 
-    def __init__(self, decoder, ids, draft, make_store, num_drafts):
+    def __init__(self, decoder, ids, draft, make_store, num_drafts, sampler=Greedy()):
         if num_drafts < 0:
             raise ValueError(f"num_drafts must not be negative, but is {num_drafts}")
-        self.decoder, self.draft, self.num_drafts = decoder, draft, num_drafts
+        self.decoder, self.draft, self.num_drafts, self.sampler = decoder, draft, num_drafts, sampler
         logits, self.state = decoder.prefill(ids)
         self.prompt = [int(i) for i in ids]
-        self.tokens = [int(np.argmax(logits[-1]))]  # new tokens so far; the last has not been read yet
+        self.tokens = [sampler.choose(logits[-1], self.state.length)]  # new; the last has not been read yet
         self.state.memories = [
             make_store(m.state, m.conv, num_drafts + 1) if isinstance(m, KDAMemory) else m
             for m in self.state.memories
@@ -80,14 +81,13 @@ class Speculation:
         drafted = [int(i) for i in self.draft.propose(self.prompt + self.tokens, n)][:n] if n else []
         position, pending = self.state.length, self.tokens[-1]
         logits = self.decoder.forward([pending, *drafted], self.state)
-        chosen = [int(i) for i in np.argmax(logits, axis=1)]
+        scores = np.stack([self.sampler.scores(row, position + 1 + i) for i, row in enumerate(logits)])
+        chosen = [int(i) for i in np.argmax(scores, axis=1)]
         accepted = 0
         while accepted < len(drafted) and drafted[accepted] == chosen[accepted]:
             accepted += 1
-        first, second = np.sort(logits[: accepted + 1], axis=1)[:, :-3:-1].T
-        return Round(
-            position, pending, tuple(drafted), tuple(chosen), accepted, float(np.min(first - second))
-        )
+        lead = margin(scores[: accepted + 1])
+        return Round(position, pending, tuple(drafted), tuple(chosen), accepted, lead)
 
     def commit(self, round):
         """Take back what the round rejected, in every layer, and add its tokens."""
@@ -110,6 +110,18 @@ class Speculation:
             rounds.append(self.verify(n - len(self.tokens) - 1))
             self.commit(rounds[-1])
         return rounds
+
+
+def acceptance_by_position(rounds):
+    """How often the first, second, ... draft of a round was right: list of (accepted, drafted) counts.
+
+    A draft counts as accepted where it and all before it in its round were; rounds that drafted fewer tokens
+    do not count at the later positions. Mean tokens per round: sum(len(r.tokens)) / len(rounds).
+    """
+    longest = max((len(r.drafted) for r in rounds), default=0)
+    return [
+        (sum(r.accepted > i for r in rounds), sum(len(r.drafted) > i for r in rounds)) for i in range(longest)
+    ]
 
 
 class PromptLookup:

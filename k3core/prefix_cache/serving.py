@@ -4,7 +4,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from ..decode import DecoderState, HybridDecoder
+from ..decode import DecoderState, Greedy, HybridDecoder
 from ..paged_cache.decoding import PagedDecoder
 from .cache import Copy, Hit, PrefixCache
 from .hashing import Extra
@@ -51,8 +51,8 @@ class CachedDecoder(PagedDecoder):
         return np.concatenate(logits)
 
     def generate(self, request: Hashable, ids: Sequence[int], count: int,
-                 extra: Extra | None = None) -> list[int]:
-        """Serve a request from its start to its end -> its greedy answer of `count` tokens."""
+                 extra: Extra | None = None, sampler: Greedy = Greedy()) -> list[int]:
+        """Serve a request from its start to its end -> its answer of `count` tokens, greedy by default."""
         hit = self.start(request, ids, extra)
         answer: list[int] = []
         try:
@@ -60,7 +60,7 @@ class CachedDecoder(PagedDecoder):
             for _ in range(count):
                 if answer:
                     logits = self.forward(request, answer[-1:])
-                answer.append(int(np.argmax(logits[-1])))
+                answer.append(sampler.choose(logits[-1], self.states[request].length))
         finally:
             self.release(request)
         return answer
