@@ -13,7 +13,8 @@ PAGE = "glossary.html"
 
 @dataclass(frozen=True)
 class Term:
-    """One entry. `spellings` and `define` are by language; `only` lists the slugs of the pages that link it, all if empty."""
+    """One entry. `spellings` and `define` are by language; `only` lists the slugs of the pages that link it, and is
+    empty where all do."""
 
     id: str
     group: str
@@ -24,7 +25,7 @@ class Term:
     only: tuple = ()
 
     def title(self, lang: str) -> str:
-        title = self.spellings[lang][0].replace("*", "")
+        title = self.spellings[lang][0]
         return title[0].upper() + title[1:] if title.islower() and "_" not in title else title
 
 
@@ -72,8 +73,8 @@ def groups(lang: str) -> dict:
     out = {}
     for term in terms():
         out.setdefault(term.group, []).append({
-            "id": term.id, "title": term.title(lang), "also": [text.replace("*", "") for text in term.spellings[lang][1:]],
-            "define": list(pieces(term.define[lang], lang, seen={term.id})), "formula": term.formula, "tabs": term.tabs})
+            "id": term.id, "title": term.title(lang), "also": term.spellings[lang][1:], "formula": term.formula,
+            "define": list(pieces(term.define[lang], lang, seen={term.id})), "tabs": term.tabs})
     return out
 
 
@@ -85,8 +86,9 @@ def _matcher(lang: str, page: str) -> tuple:
              for spelling in term.spellings[lang]]
     found += [(phrase, None) for phrase in _file()["plain"][lang]]
     found.sort(key=lambda pair: (-len(pair[0]), pair[0]))
-    names = {f"s{index}": term for index, (_, term) in enumerate(found) if term}
-    return re.compile("|".join(f"(?P<s{index}>{_pattern(spelling)})" for index, (spelling, _) in enumerate(found))), names
+    terms_of = {f"s{index}": term for index, (_, term) in enumerate(found) if term}
+    groups = (f"(?P<s{index}>{_pattern(spelling)})" for index, (spelling, _) in enumerate(found))
+    return re.compile("|".join(groups)), terms_of
 
 
 def _pattern(spelling: str) -> str:

@@ -182,7 +182,8 @@ class Pages:
 
     def places(self, lang: str) -> dict:
         """Slug -> what each tab and workbench is called and where its page lies, from the language's root."""
-        return {tab.slug: {"name": tab.name.render(lang), "path": page_path(tab)} for tab in self.experiments}
+        return {tab.slug: {"tab": tab.tab, "name": tab.name.render(lang), "path": page_path(tab)}
+                for tab in self.experiments}
 
     def neighbours(self, chosen: Experiment, lang: str) -> dict:
         """The pages before and after this one, for those who read in order: tabs, then workbenches."""

@@ -38,7 +38,8 @@ CLAIMS = (
     Claim("less-fragmentation", "pages", (
         metric("unified", JITTER, "fragmentation_unified"), metric("two_pools", JITTER, "fragmentation_two_pools"),
         metric("two_ends", JITTER, "fragmentation_two_ends"),
-        metric("steady_pool", STEADY, "fragmentation_unified"), metric("steady_split", STEADY, "fragmentation_two_pools"),
+        metric("steady_pool", STEADY, "fragmentation_unified"),
+        metric("steady_split", STEADY, "fragmentation_two_pools"),
     ), wastes_least),
     Claim("robust-at-concurrency", "pages", (
         metric("p99_few", JITTER, "p99_work_unified"), metric("p99_crowd", CROWD, "p99_work_unified"),

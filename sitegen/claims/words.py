@@ -60,8 +60,8 @@ def evidence(figures: list, said: dict, shown: dict, places: dict, lang: str) ->
     if first.run is None:
         return {"source": first.source, "numbers": numbers}
     place = places[first.run.slug]
-    return {"source": "", "tab": place["name"], "settings": settings(first.run, lang), "numbers": numbers,
-            "link": f"{place['path']}#{first.run.fragment}" if first.run.fragment else place["path"]}
+    return {"source": "", "tab": place["name"], "number": place["tab"], "settings": settings(first.run, lang),
+            "numbers": numbers, "link": f"{place['path']}#{first.run.fragment}" if first.run.fragment else place["path"]}
 
 
 def settings(where: Run, lang: str) -> list:
