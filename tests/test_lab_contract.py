@@ -108,6 +108,13 @@ def test_its_numbers_have_bounds_and_its_defaults_are_valid(chosen):
         assert {name: result.params[name] for name in preset.params} == preset.params
 
 
+@every_experiment
+def test_a_control_hangs_only_on_a_choice_that_there_is(chosen):
+    values = {param.name: {value for value, _ in param.choices} for param in chosen.params}
+    for param in chosen.params:
+        assert not param.when or (param.when[1] and set(param.when[1]) <= values[param.when[0]])
+
+
 def test_tabs_are_numbered_once_and_families_come_in_order():
     tabs = [chosen.tab for chosen in experiments()]
     assert len(set(tabs)) == len(tabs) and all(1 <= tab <= 14 for tab in tabs)

@@ -145,3 +145,6 @@ def test_the_whole_description_reaches_the_page():
     described = dataclasses.replace(WHOLE, help=Text("frame"), breaker=True).to_json("zh")
     assert described["min"] == 2 and described["max"] == 64 and described["step"] == 2 and described["breaker"] is True
     assert described["label"] != "seed" and described["help"] != "frame"
+    assert described["when"] is None
+    described = dataclasses.replace(WHOLE, when=("pick", ("a",))).to_json("en")
+    assert described["when"] == {"name": "pick", "values": ["a"]}

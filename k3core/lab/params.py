@@ -38,6 +38,7 @@ class Param:
     max_length  for "text": characters, for "list": items
     unit        printed after the value
     breaker     setting this away from its default breaks the mechanism on purpose
+    when        (name of a choice, its values): the page shows this control only while that choice is one of them
     """
 
     name: str
@@ -52,6 +53,7 @@ class Param:
     unit: str = ""
     help: Text | None = None
     breaker: bool = False
+    when: tuple[str, tuple] | None = None
 
     def parse(self, raw):
         """The value of this parameter from JSON or from text. Raises ParamError; never clamps."""
@@ -64,6 +66,7 @@ class Param:
             "min": self.minimum, "max": self.maximum, "step": self.step, "unit": self.unit,
             "choices": [{"value": value, "label": say(label, lang)} for value, label in self.choices],
             "max_length": self.max_length, "help": say(self.help, lang), "breaker": self.breaker,
+            "when": {"name": self.when[0], "values": list(self.when[1])} if self.when else None,
         }
 
     def _parse_int(self, raw):

@@ -14,7 +14,10 @@ class Controls {
 
   // Every control shows what the address says.
   show() {
-    for (const param of page.experiment.params) this.showOne(param.name, this.address.get(param.name));
+    for (const { name, when } of page.experiment.params) {
+      this.showOne(name, this.address.get(name));
+      $(`[data-param="${name}"]`, this.form).hidden = Boolean(when) && !when.values.map(String).includes(this.address.get(when.name));
+    }
     for (const preset of page.experiment.presets) {
       const chosen = this.shows(preset);
       $(`[data-preset="${preset.name}"]`).setAttribute("aria-pressed", String(chosen));
