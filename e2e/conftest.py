@@ -25,6 +25,22 @@ def site() -> Path:
     return folder
 
 
+@pytest.fixture
+def serve_folder():
+    """A function: folder -> address of a plain static server of it, until the end of the test."""
+    servers = []
+
+    def serve(folder: Path, handler=QuietHandler) -> str:
+        servers.append(ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(handler, directory=folder)))
+        threading.Thread(target=servers[-1].serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{servers[-1].server_port}"
+
+    yield serve
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
 @pytest.fixture(scope="session")
 def http_root(site, tmp_path_factory) -> str:
     """The address of the site served below a sub-path of a plain static server."""

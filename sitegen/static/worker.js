@@ -131,7 +131,7 @@ async function run({ id, request }) {
 }
 
 function post(id, reply) {
-  self.postMessage({ kind: "reply", id, reply });
+  self.postMessage({ kind: "reply", id, reply, memory: pyodide._module.HEAPU8.length });
 }
 
 function macrotask() {

@@ -27,14 +27,13 @@ class Engine {
   }
 
   // Once; and again after a failure.
-  // needs: names of the extras that will be wanted first.
-  async start(needs = []) {
+  async start() {
     if (this.worker || (this.starting && !this.failed)) return;
     this.starting = true;
     this.failed = false;
     try {
       if (!K3.manifest) throw new Error(say("{file} is missing", { file: "assets/manifest.js" }));
-      for (const name of [...runtimeNames(), ...needs]) this.runtime.hold(name);
+      for (const name of runtimeNames()) this.runtime.hold(name);
       this.loading(0, this.runtime.total);
       this.source = await loadWorkerSource();
       this.boot();
@@ -49,12 +48,12 @@ class Engine {
 
   // The whole reply text of the newest request; an older one that gave way resolves to {"state":"superseded"}, and
   // any to {"state":"failed"} where Python cannot be had.
-  // needs: names of the extras that must be there before it starts; where one cannot be had, {"state":"lost"}.
-  run(request, needs = []) {
+  // Where it asks for an extra it gets it and starts again; where that cannot be had, {"state":"lost"}.
+  run(request) {
     if (this.failed) return Promise.resolve('{"state":"failed"}');
     return new Promise((resolve) => {
       if (this.waiting) this.waiting.resolve('{"state":"superseded"}');
-      this.waiting = { id: this.nextId++, request: JSON.stringify({ do: "start", ...request }), needs, resolve, tries: 0 };
+      this.waiting = { id: this.nextId++, request: JSON.stringify({ do: "start", ...request }), needs: [], resolve, tries: 0 };
       this.pump();
     });
   }
@@ -164,6 +163,7 @@ class Engine {
 
   hear(data) {
     this.heard = performance.now();
+    if (data.memory) this.memory = data.memory; // bytes of Python's heap
     if (data.kind === "phase") this.phase(data.name);
     else if (data.kind === "ready") this.nowReady(data);
     else if (data.kind === "fatal") this.died(data.message);
@@ -177,18 +177,26 @@ class Engine {
   }
 
   hearRun(reply) {
-    const { state, done, total, note } = reply.length < 2000 ? JSON.parse(reply) : { state: "done" };
+    const { state, done, total, note, name } = reply.length < 2000 ? JSON.parse(reply) : { state: "done" };
     if (state === "progress") {
       this.onStatus({ state: "running", done, total, note });
       return;
     }
-    const { resolve } = this.running;
+    const run = this.running, stopped = this.stopping;
     this.running = null;
     this.stopping = false;
     this.deaths = 0;
-    resolve(reply);
+    if (state !== "needs") run.resolve(reply);
+    else if (stopped || this.waiting) run.resolve('{"state":"dropped"}');
+    else this.fetchFor(run, name);
     if (!this.waiting) this.onStatus({ state: "idle" });
     this.pump();
+  }
+
+  // Starts the run again once the extra is there.
+  fetchFor(run, name) {
+    if (run.needs.includes(name)) run.resolve(JSON.stringify({ state: "error", message: say("{file} is damaged", { file: name }) }));
+    else this.waiting = { ...run, needs: [...run.needs, name] };
   }
 
   nowReady(data) {

@@ -17,14 +17,25 @@ class Navigation {
     this.arrive = arrive;
     this.shown = this.place(location);
     this.fetching = new AbortController();
+    this.top = null; // how far down to be, until the first result is in place
     history.scrollRestoration = "manual"; // each entry's state holds how far down it was
-    if (history.state && history.state.top) window.scrollTo(0, history.state.top);
+    if (history.state && history.state.top) this.scroll(history.state.top);
     this.remember();
     const icon = $('link[rel="icon"]'); // asked for again whenever the address changes
     if (icon) icon.href = String(icon.href);
     document.addEventListener("click", (event) => this.clicked(event));
     window.addEventListener("popstate", (event) => this.travelled(event.state));
     window.addEventListener("scroll", debounce(200, () => this.remember()), { passive: true });
+    for (const type of ["wheel", "touchmove", "keydown", "pointerdown"]) {
+      window.addEventListener(type, () => { this.top = null; }, { passive: true });
+    }
+    document.addEventListener("k3:shown", () => { if (this.top !== null) this.scroll(this.top); this.top = null; });
+  }
+
+  // Scrolls; and once more when the first result is in place, unless the reader has moved by then.
+  scroll(top) {
+    this.top = top;
+    window.scrollTo(0, top);
   }
 
   place({ pathname, search }) { return pathname + search; }
@@ -59,7 +70,7 @@ class Navigation {
     const top = state && state.top;
     if (this.place(location) === this.shown) {
       this.fetching.abort();
-      if (top !== null && top !== undefined) window.scrollTo(0, top);
+      if (top !== null && top !== undefined) this.scroll(top);
       return;
     }
     this.leave();
@@ -125,6 +136,6 @@ class Navigation {
     const place = named || $("main h1") || $("main");
     if (!place.hasAttribute("tabindex")) place.setAttribute("tabindex", "-1");
     place.focus({ preventScroll: true });
-    if (named && !top) named.scrollIntoView(); else window.scrollTo(0, top || 0);
+    if (named && !top) named.scrollIntoView(); else this.scroll(top || 0);
   }
 }

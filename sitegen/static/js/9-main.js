@@ -59,12 +59,12 @@ class Lab {
   }
 
   start() {
-    if ([...this.address.state.keys()].some((name) => !["guess", "embed"].includes(name))) {
+    if (!this.engine.ready && [...this.address.state.keys()].some((name) => !["guess", "embed"].includes(name))) {
       showNotice("info", say("This link asks for other settings than the ones shown; they are computed as soon as Python is up."));
     }
     if (this.engine.status) this.status(this.engine.status);
     this.follow();
-    this.engine.start(page.experiment.needs);
+    this.engine.start();
   }
 
   close() {
@@ -95,7 +95,7 @@ class Lab {
     $("#lab").setAttribute("aria-busy", "true");
     this.files.show();
     const request = this.request(), settings = this.address.settings();
-    const reply = JSON.parse(await this.engine.run(request, page.experiment.needs));
+    const reply = JSON.parse(await this.engine.run(request));
     if (reply.state === "superseded" || this.signal.aborted) return;
     if (reply.state === "done") this.shownFiles = request.files;
     $("#lab").setAttribute("aria-busy", "false");
@@ -167,7 +167,7 @@ class Lab {
   status(status) {
     if (status.state === "failed") {
       showNotice("problem", say("Python could not start: {why}. Everything here can be read; the figures show the default settings.", { why: status.message }),
-        [say("Try again"), () => { showNotice("info", ""); this.engine.start(page.experiment.needs); this.run(); }]);
+        [say("Try again"), () => { showNotice("info", ""); this.engine.start(); this.run(); }]);
     }
   }
 }
