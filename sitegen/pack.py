@@ -41,7 +41,7 @@ class RuntimeFile:
 
 @dataclass(frozen=True)
 class Extra(RuntimeFile):
-    """A file of k3core that only some pages load (see Experiment.needs). target: its path in the installed package."""
+    """A file of k3core that only some runs load (see `k3core.lab.host`). target: its path in the installed package."""
 
     target: str
 

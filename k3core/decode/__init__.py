@@ -5,7 +5,7 @@ from .decoder import DecoderState, HybridDecoder, KDAMemory
 from .packed import pack_weights, unpack_weights
 from .sampling import Greedy, Gumbel, margin
 from .speculative import NoisyOracle, PromptLookup, Round, Speculation, acceptance_by_position
-from .tiny import START, decode, encode, tiny_model
+from .tiny import START, MissingWeights, decode, encode, tiny_model
 from .weights import random_weights, read_weights
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Gumbel",
     "HybridDecoder",
     "KDAMemory",
+    "MissingWeights",
     "NoisyOracle",
     "PromptLookup",
     "Round",

@@ -9,16 +9,24 @@ NAME = "tiny.npz"  # in k3core/models; trained by tools/train_tiny.py on CPython
 START = 0  # the token (NUL) that came before every file of the training text
 
 
+class MissingWeights(ValueError):
+    """This installation lacks a file of weights: `name`, below k3core/models."""
+
+    def __init__(self, name):
+        super().__init__(f"this installation has no k3core/models/{name}")
+        self.name = name
+
+
 @cache
 def tiny_model():
     """The packaged model as a HybridDecoder in float32, exact mode; the same object every time.
 
-    Raises ValueError where this installation came without its weights.
+    Raises MissingWeights where this installation came without them.
     """
     try:
         data = (resources.files("k3core.models") / NAME).read_bytes()
     except FileNotFoundError:
-        raise ValueError(f"this installation has no k3core/models/{NAME}") from None
+        raise MissingWeights(NAME) from None
     return HybridDecoder.from_npz(data)
 
 

@@ -20,13 +20,21 @@ FAMILIES = ("state", "pages", "prefix", "fleet", "workbench", "home")
 BIGGEST_JSON_INTEGER = 2**53
 
 
+class Needs(ValueError):
+    """A run takes a file of weights that this installation came without: `name`, such as "tiny.npz"."""
+
+    def __init__(self, name: str):
+        super().__init__(f"this installation has no k3core/models/{name}")
+        self.name = name
+
+
 @dataclass(frozen=True)
 class Progress:
     """How far a long run is; `run` yields one at least every 50 ms of work."""
 
     done: int
     total: int
-    note: Text | None = None
+    note: Text | str | None = None
 
 
 @dataclass(frozen=True)
@@ -266,7 +274,6 @@ class Experiment:
               where there are inputs, a third argument: input name -> text of the file, for those that were given
     draw      scene name -> function (result, scene, frame, lang, narrow) -> Picture; `narrow` is a 340 px wide drawing
     code      the functions whose source the page shows, the most telling one first
-    needs     names of files beside the code that a page must load before it runs, such as "tiny.npz"
     """
 
     slug: str
@@ -282,7 +289,6 @@ class Experiment:
     draw: dict = field(default_factory=dict)
     code: tuple = ()
     inputs: tuple = ()
-    needs: tuple[str, ...] = ()
 
     def steps(self, params: dict | None = None, seed=0, files: dict | None = None) -> Iterator:
         """Run step by step: yields Progress, then the Result last. Raises ParamError before the first step."""
@@ -320,7 +326,6 @@ class Experiment:
                          "expect": p.expect.render(lang)} for p in self.presets],
             "inputs": [{"name": i.name, "label": i.label.render(lang), "accept": i.accept, "max_bytes": i.max_bytes}
                        for i in self.inputs],
-            "needs": list(self.needs),
             "prediction": {"question": self.prediction.question.render(lang),
                            "options": [option.render(lang) for option in self.prediction.options]},
         }

@@ -3,10 +3,10 @@
 import json
 
 from k3core.lab import edits
-from k3core.lab.contract import Progress, Result, dumps
+from k3core.lab.contract import Needs, Progress, Result, dumps
 from k3core.lab.params import ParamError, parse_all, parse_frames, parse_seed
 from k3core.lab.registry import experiment
-from k3core.lab.text import LANGUAGES
+from k3core.lab.text import LANGUAGES, say
 
 
 class Host:
@@ -22,8 +22,9 @@ class Host:
     "printed". {"do": "result", "slug", "params",
     "seed", "files", "lang"} gives the result as the text to save.
 
-    A reply has "state": "progress", "done", "frame", "result", "dropped", "kept", "param_error", "edit_error" (with
-    "module" and "line") or "error"; the last three carry a "message" for the reader.
+    A reply has "state": "progress", "done", "frame", "result", "dropped", "kept", "needs" (with the "name" of a file of
+    weights that this installation lacks: put it there and ask again), "param_error", "edit_error" (with "module" and
+    "line") or "error"; the last three carry a "message" for the reader.
     """
 
     def __init__(self):
@@ -48,6 +49,8 @@ class Host:
             return dumps(self.actions[request["do"]](request))
         except ParamError as error:
             return dumps({"state": "param_error", "param": error.name, "message": error.render(lang)})
+        except Needs as error:
+            return dumps({"state": "needs", "name": error.name})
         except Exception as error:  # a reader's edit or a defect: the page must show it and go on
             if edits.edited():
                 return dumps({"state": "edit_error", "printed": edits.printed()} | edits.fault(error, lang))
@@ -80,8 +83,8 @@ class Host:
     def _step(self, _request: dict) -> dict:
         step = next(self.steps)
         if isinstance(step, Progress):
-            note = step.note.render(self.request["lang"]) if step.note else ""
-            return {"state": "progress", "done": step.done, "total": step.total, "note": note}
+            return {"state": "progress", "done": step.done, "total": step.total,
+                    "note": say(step.note, self.request["lang"])}
         self.steps, self.result, self.result_files = None, step, self.request.get("files", {})
         return {"state": "done", "result": self._json(step, self.request["lang"]), "pictures": self._pictures(step),
                 "pinned": self.pinned} | ({"printed": edits.printed()} if edits.edited() else {})
