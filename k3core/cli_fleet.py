@@ -3,11 +3,14 @@
 from dataclasses import asdict, fields, replace
 from math import isnan
 
+from .fleet.admission import POLICIES
 from .fleet.results import ClassReport, Distribution, Load
-from .fleet.scenario import PRESETS, Outcome, Scenario, play
+from .fleet.routing import ROUTERS
+from .fleet.scenario import HASHES, MEASURES, PRESETS, SERVICES, Outcome, Scenario, play
 from .fleet.simulate import finish
 
 KINDS = {field.name: type(getattr(Scenario(), field.name)) for field in fields(Scenario)}
+CHOICES = {"policy": POLICIES, "router": ROUTERS, "scheme": HASHES, "measure": MEASURES, "service": SERVICES}
 
 
 def add_parser(subparsers) -> None:
@@ -72,6 +75,8 @@ def read_value(name: str, text: str) -> int | float | str:
     """The value of a scenario's field from text. Raises ValueError; ranges are the scenario's to check."""
     if name not in KINDS:
         raise ValueError(f"--set {f'{name}={text}'!r} names no parameter; they are {', '.join(KINDS)}")
+    if text not in CHOICES.get(name, (text,)):
+        raise ValueError(f"{name} is {text!r}; it must be one of {', '.join(CHOICES[name])}")
     try:
         return KINDS[name](text)
     except ValueError:

@@ -166,8 +166,6 @@ def _text(file: File) -> str:
 def _check_fleet(params: dict, name: str) -> None:
     if name == "preset":
         cli_fleet.preset_of(params["preset"])
-    elif cli_fleet.KINDS[name] is str:
-        cli_fleet.scenario_of("burst", {name: params[name]})
     else:
         cli_fleet.read_value(name, params[name])
 

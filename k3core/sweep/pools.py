@@ -14,7 +14,6 @@ from .worker import compute_batch
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # as Dask's workers have it
 TIMEOUT = 10  # seconds to reach a scheduler
-COMPARED = ("python", "numpy", "k3core", "dask", "distributed")
 
 
 class Processes:
@@ -176,18 +175,28 @@ class Cluster:
 
     def _check_versions(self) -> None:
         """Raises ValueError for the first machine on which something differs from here."""
-        versions = self.client.get_versions(packages=["k3core"])
-        mine = _compared(versions["client"])
-        for place, other in {"the scheduler": versions["scheduler"], **versions["workers"]}.items():
-            for name, version in _compared(other).items():
+
+        def installed():  # runs there, where k3core may not even be
+            try:
+                from k3core import __version__
+            except ImportError:
+                return None
+            return __version__
+
+        versions = self.client.get_versions()
+        packages = {"the scheduler": versions["scheduler"], **versions["workers"]}
+        own = {"the scheduler": self.client.run_on_scheduler(installed), **self.client.run(installed)}
+        mine = _compared(versions["client"], __version__)
+        for place, theirs in packages.items():
+            for name, version in _compared(theirs, own.get(place)).items():
                 if version != mine[name]:
-                    raise ValueError(f"{place} has {name} {version or 'not at all'}, this machine {mine[name]}; install "
-                                     "the same everywhere")
+                    raise ValueError(f"{place} has {f'{name} {version}' if version else f'no {name}'}, this machine "
+                                     f"{mine[name]}; install the same everywhere")
 
 
-def _compared(versions: dict) -> dict:
-    packages = {name: versions["packages"].get(name) for name in COMPARED}
-    return packages | {"python": ".".join(packages["python"].split(".")[:2])}
+def _compared(versions: dict, k3core: str | None) -> dict:
+    found = {name: versions["packages"].get(name) for name in ("python", "numpy", "dask", "distributed")}
+    return found | {"python": ".".join(found["python"].split(".")[:2]), "k3core": k3core}
 
 
 def _client(distributed, address: str):
