@@ -24,8 +24,9 @@ class Pin {
 
   // A result for `settings` has come; `asked` is what request() gave when it was started.
   took(settings, asked, reply) {
-    this.present = { settings, metrics: reply.result.metrics };
-    if (asked) this.kept = { settings: asked.settings, ...reply.pinned };
+    const edited = Boolean(reply.result.edited);
+    this.present = { settings, metrics: reply.result.metrics, edited };
+    if (asked) this.kept = { settings: asked.settings, ...reply.pinned, edited };
     this.show();
   }
 
@@ -38,11 +39,11 @@ class Pin {
 
   show() {
     const pinned = this.address.get("pin") !== undefined;
-    const { settings, metrics, message } = pinned && this.kept.settings === this.address.get("pin") ? this.kept : {};
+    const { settings, metrics, message, edited } = pinned && this.kept.settings === this.address.get("pin") ? this.kept : {};
     const button = $("button", this.node);
     button.setAttribute("aria-pressed", String(pinned));
     setText(button, pinned ? say("Let go of the comparison") : say("Keep for comparison"));
-    setText($(".differences", this.node), message || (metrics ? differences(settings, this.present.settings) : ""));
+    setText($(".differences", this.node), message || (metrics ? differences({ settings, edited }, this.present) : ""));
     for (const node of $$("[data-metric]")) {
       const metric = (metrics || []).find((candidate) => candidate.key === node.dataset.metric);
       const place = $(".kept", node);
@@ -55,7 +56,7 @@ class Pin {
 
 // Which settings differ between two results, in the words of the controls.
 function differences(kept, present) {
-  const states = [kept, present].map(parseState);
+  const states = [kept, present].map(({ settings }) => parseState(settings));
   const changed = page.experiment.params.map((param) => {
     const [before, now] = states.map((state) => {
       const value = state.get(param.name) ?? defaults[param.name];
@@ -67,6 +68,9 @@ function differences(kept, present) {
   for (const { name, label } of page.experiment.inputs) {
     const [before, now] = states.map((state) => state.get(`file.${name}`));
     if (before !== now) changed.push(say("{name}: another file", { name: label }));
+  }
+  if (Boolean(kept.edited) !== Boolean(present.edited)) {
+    changed.push(present.edited ? say("kept with the shipped code, now with edited code") : say("kept with edited code, now with the shipped code"));
   }
   return changed.filter(Boolean).join(say("; ")) || say("kept and present settings are the same");
 }
