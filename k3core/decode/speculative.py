@@ -51,13 +51,14 @@ class Speculation:
 
     draft.propose(ids, n) returns up to n guesses at what follows ids. make_store(state, conv, window) makes
     the store that stands in for each KDA layer's memory (see k3core.replayssm). sampler chooses the tokens.
+    prefill: what decoder.prefill(ids) gave, where the prompt has been read before; its state is taken over.
     """
 
-    def __init__(self, decoder, ids, draft, make_store, num_drafts, sampler=Greedy()):
+    def __init__(self, decoder, ids, draft, make_store, num_drafts, sampler=Greedy(), prefill=None):
         if num_drafts < 0:
             raise ValueError(f"num_drafts must not be negative, but is {num_drafts}")
         self.decoder, self.draft, self.num_drafts, self.sampler = decoder, draft, num_drafts, sampler
-        logits, self.state = decoder.prefill(ids)
+        logits, self.state = prefill or decoder.prefill(ids)
         self.prompt = [int(i) for i in ids]
         self.tokens = [sampler.choose(logits[-1], self.state.length)]  # new; the last has not been read yet
         self.state.memories = [

@@ -36,6 +36,7 @@ class Param:
     minimum, maximum, step   bounds of "int", "float" and of each item of "list"; integers lie on the step's grid
     choices     for "choice": pairs (value, Text); values are all strings or all integers
     max_length  for "text": characters, for "list": items
+    multiline   for "text": it may have several lines
     unit        printed after the value
     breaker     setting this away from its default breaks the mechanism on purpose
     when        (name of a choice, its values): the page shows this control only while that choice is one of them
@@ -50,6 +51,7 @@ class Param:
     step: float | None = None
     choices: tuple = ()
     max_length: int = 200
+    multiline: bool = False
     unit: str = ""
     help: Text | None = None
     breaker: bool = False
@@ -65,7 +67,8 @@ class Param:
             "name": self.name, "label": self.label.render(lang), "kind": self.kind, "default": self.default,
             "min": self.minimum, "max": self.maximum, "step": self.step, "unit": self.unit,
             "choices": [{"value": value, "label": say(label, lang)} for value, label in self.choices],
-            "max_length": self.max_length, "help": say(self.help, lang), "breaker": self.breaker,
+            "max_length": self.max_length, "multiline": self.multiline, "help": say(self.help, lang),
+            "breaker": self.breaker,
             "when": {"name": self.when[0], "values": list(self.when[1])} if self.when else None,
         }
 

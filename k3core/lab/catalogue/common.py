@@ -18,4 +18,16 @@ ZH = {
     "frame": "帧",
     "this site does not ship {name}": "本站不含 {name}",
     "measured {measured}, required {bound}": "实测 {measured}，要求 {bound}",
+    "Tokens come from": "词元来自",
+    "the trained model and my text": "训练好的模型与我的文本",
+    "My text": "我的文本",
+    "One token per character, ASCII only. The model has read Python source.":
+        "每个字符一个词元，仅限 ASCII。模型读过的是 Python 源码。",
+    "Each next token is": "每个后续词元",
+    "the likeliest": "取最可能的",
+    "drawn, temperature 0.8": "按温度 0.8 抽样",
+    "Drawn with noise that hangs on seed and position alone, so that every way to decode draws the same.":
+        "抽样噪声只取决于随机种子和位置，因此无论怎样解码，抽到的都相同。",
+    "prompt holds {character}; the trained model reads ASCII only, one token per character":
+        "prompt 含有 {character}；训练好的模型只读 ASCII，每个字符一个词元",
 }

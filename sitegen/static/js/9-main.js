@@ -97,6 +97,7 @@ class Lab {
     const request = this.request(), settings = this.address.settings();
     const reply = JSON.parse(await this.engine.run(request));
     if (reply.state === "superseded" || this.signal.aborted) return;
+    this.stream("");
     if (reply.state === "done") this.shownFiles = request.files;
     $("#lab").setAttribute("aria-busy", "false");
     if (reply.state === "done") {
@@ -164,7 +165,15 @@ class Lab {
     return reply.state === "frame" ? reply.picture : null;
   }
 
+  // The text that a run is writing; "" when it has ended.
+  stream(text) {
+    const box = $("#stream");
+    box.hidden = !text;
+    if (text) setText(box, text);
+  }
+
   status(status) {
+    if (status.state === "running" && status.note) this.stream(status.note);
     if (status.state === "failed") {
       showNotice("problem", say("Python could not start: {why}. Everything here can be read; the figures show the default settings.", { why: status.message }),
         [say("Try again"), () => { showNotice("info", ""); this.engine.start(); this.run(); }]);

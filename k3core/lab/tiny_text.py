@@ -1,0 +1,163 @@
+"""The reader's own text: the tiny trained model reads a prompt and continues it, and what it did is remembered."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from k3core.decode import START, Greedy, Gumbel, KDAMemory, MissingWeights, decode, encode, margin, tiny_model
+from k3core.kda import KDATokens
+from k3core.lab.contract import Needs, Progress
+from k3core.lab.params import Param, ParamError
+from k3core.lab.text import Text
+
+MOST_CHARACTERS = 200  # of a prompt
+TEMPERATURE = 0.8
+READ_AT_ONCE = 2  # tokens of a prompt between two reports: some 50 ms in a browser
+LEAST_MARGIN = 1e-4  # scores of two platforms differ by about 1e-6: below this another token may be chosen
+MOST_REMEMBERED = 4
+_REMEMBERED = {}
+
+FROM_TEXT = ("text", Text("the trained model and my text"))
+# The parameters of a tab that can decode real text are `source_param`, `prompt_param` and this one.
+CHOOSING = Param("choosing", Text("Each next token is"), "choice", "greedy", when=("source", ("text",)), choices=(
+    ("greedy", Text("the likeliest")), ("sampled", Text("drawn, temperature 0.8"))),
+    help=Text("Drawn with noise that hangs on seed and position alone, so that every way to decode draws the same."))
+
+
+def source_param(*drawn: tuple) -> Param:
+    """Where tokens come from: the tab's own choices first, such as ("drawn", Text("chance")), then real text."""
+    return Param("source", Text("Tokens come from"), "choice", drawn[0][0], choices=(*drawn, FROM_TEXT))
+
+
+def prompt_param(default: str) -> Param:
+    """The prompt that the trained model goes on with."""
+    return Param("prompt", Text("My text"), "text", default, max_length=MOST_CHARACTERS, multiline=True,
+                 when=("source", ("text",)),
+                 help=Text("One token per character, ASCII only. The model has read Python source."))
+
+
+def model():
+    """The trained model, a HybridDecoder in float32 and exact mode. Raises Needs where its weights are not here."""
+    try:
+        return tiny_model()
+    except MissingWeights as error:
+        raise Needs(error.name) from None
+
+
+def sampler(choosing: str, seed: int) -> Greedy:
+    """What chooses the tokens, for a value of `CHOOSING` and the run's seed."""
+    return Gumbel(seed, TEMPERATURE) if choosing == "sampled" else Greedy()
+
+
+def read_prompt(prompt: str) -> list:
+    """Token ids of a prompt, the START that began every training text first. Raises ParamError."""
+    try:
+        return [START, *encode(prompt)]
+    except ValueError:
+        wrong = next(character for character in prompt if character > "\x7f")
+        raise ParamError("prompt", Text("prompt holds {character}; the trained model reads ASCII only, one token per "
+                                        "character", character=repr(wrong))) from None
+
+
+def glyphs(ids) -> str:
+    """Token ids as one character each that can be seen: space ␣, line end ⏎, START and other controls as pictures."""
+    return "".join(_glyph(int(i)) for i in ids)
+
+
+def _glyph(token: int) -> str:
+    if token in (10, 32):
+        return "⏎" if token == 10 else "␣"
+    return chr(0x2400 + token) if token < 32 else "␡" if token == 127 else chr(token)
+
+
+@dataclass(frozen=True)
+class Plain:
+    """Plain decoding of a prompt: n new tokens, of which the last has not been read.
+
+    ids, tokens   token ids of the prompt (START first) and of what follows
+    margin   smallest lead of a chosen token over the second best score
+    states   [n] lists: of every KDA layer the state [HV, dk, dv] when the prompt and i new tokens are read
+    inputs   of every KDA layer the KDATokens of all tokens read, len(ids) + n - 1
+    rows     of every MLA layer its latent rows [len(ids) + n - 1, width]
+    prefill  (logits [1, vocab], DecoderState) where the prompt is read, for Speculation's `prefill`; copied
+    """
+
+    ids: list
+    tokens: list
+    margin: float
+    states: list
+    inputs: list
+    rows: list
+    prefill: tuple
+
+    @property
+    def text(self) -> str:
+        """The prompt and what follows, as text."""
+        return decode([*self.ids[1:], *self.tokens])
+
+
+def plain_once(prompt: str, n: int, choosing: str, seed: int):
+    """Plain decoding of n >= 1 new tokens, a generator of Progress with the text so far -> Plain.
+
+    Remembered: the same text again, or less of it, costs nothing, and more of it goes on where it ended. Raises
+    ParamError, Needs.
+    """
+    key = prompt, choosing, seed if choosing == "sampled" else 0
+    if key not in _REMEMBERED:
+        fresh = _Continuation(read_prompt(prompt), sampler(choosing, seed))
+        if len(_REMEMBERED) == MOST_REMEMBERED:
+            _REMEMBERED.pop(next(iter(_REMEMBERED)))
+        _REMEMBERED[key] = fresh
+    yield from _REMEMBERED[key].grow(n)
+    return _REMEMBERED[key].first(n)
+
+
+class _Recording(KDAMemory):
+    """A layer's memory that also keeps every token it takes in; its copies do not."""
+
+    def __init__(self, memory: KDAMemory):
+        super().__init__(memory.state, memory.conv, memory.exact)
+        self.read = []
+
+    def advance(self, tokens):
+        self.read.append(tokens)
+        return super().advance(tokens)
+
+
+class _Continuation:
+    """A prompt, and its text as far as it has come. Given up at any report, it goes on from there."""
+
+    def __init__(self, ids: list, sampler: Greedy):
+        self.decoder, self.ids, self.sampler = model(), ids, sampler
+        self.state = self.decoder.new_state()
+        self.state.memories = [_Recording(m) if isinstance(m, KDAMemory) else m for m in self.state.memories]
+        self.tokens, self.margins, self.states = [], [], []
+        self.prefill = None
+
+    def grow(self, n: int):
+        """Decode until there are n new tokens: a generator of Progress."""
+        total = len(self.ids) + n
+        while self.state.length < len(self.ids):
+            piece = self.ids[self.state.length : self.state.length + READ_AT_ONCE]
+            logits = self.decoder.forward(piece, self.state)
+            if self.state.length == len(self.ids):
+                self.prefill = logits[-1:], self.state.copy()
+                self._choose(logits[-1])
+            yield Progress(self.state.length, total, decode(self.ids[1 : self.state.length]))
+        while len(self.tokens) < n:
+            self._choose(self.decoder.step(self.tokens[-1], self.state))
+            yield Progress(self.state.length, total, decode([*self.ids[1:], *self.tokens]))
+
+    def _choose(self, logits):
+        scores = self.sampler.scores(logits, self.state.length)
+        self.tokens.append(int(np.argmax(scores)))
+        self.margins.append(margin(scores))
+        self.states.append([m.state for m in self.state.memories if isinstance(m, KDAMemory)])
+
+    def first(self, n: int) -> Plain:
+        """What decoding n tokens and no more would have left."""
+        read, prefill = len(self.ids) + n - 1, (self.prefill[0], self.prefill[1].copy())
+        recorded = [m.read for m in self.state.memories if isinstance(m, KDAMemory)]
+        inputs = [KDATokens(*(np.concatenate(parts)[:read] for parts in zip(*layer))) for layer in recorded]
+        rows = [m.rows[:read] for m in self.state.memories if not isinstance(m, KDAMemory)]
+        return Plain(self.ids, self.tokens[:n], min(self.margins[:n]), self.states[:n], inputs, rows, prefill)
