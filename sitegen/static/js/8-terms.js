@@ -2,7 +2,7 @@
 // definitions are fetched when the first is wanted. By touch, and without this script, the link is only a link.
 function bindTerms(signal) {
   const card = make("div", { class: "term-card", id: "term-card", role: "tooltip", hidden: true });
-  document.body.append(card);
+  $("#main").append(card);
   let link = null, timer = 0;
 
   const show = async (next) => {
