@@ -111,9 +111,8 @@ def test_a_kept_result_of_the_shipped_code_stays_beside_the_edited_one(page):
 
 @pytest.mark.parametrize("old, new, words, message", [
     ("def measure(", "def measure((", "def measure((", "SyntaxError"),
-    ("def measure(", "1 / 0\ndef measure(", "1 / 0", "ZeroDivisionError: division by zero"),
     ("def measure(", "import scipy\ndef measure(", "import scipy", "this site does not ship scipy"),
-    (GATE[0], "counted = no_such_name if", "counted = no_such_name", "NameError: name 'no_such_name'"),
+    (GATE[0], "counted = no_such_name and kept if p.count_gate else", "no_such_name", "NameError: name 'no_such_name'"),
 ])
 def test_an_error_points_to_its_line_and_the_page_goes_on(page, old, new, words, message):
     text = edited(old, new)
@@ -146,12 +145,9 @@ def test_after_a_mistake_the_last_edit_that_ran_is_what_the_page_shows(page):
     assert page.page.locator(".notice.edited").is_visible()
 
 
-@pytest.mark.parametrize("place", ["\nwhile True:\n    pass\n", "import"])
-def test_an_endless_loop_is_stopped(page, place):
-    text = SHIPPED + place if place != "import" else edited("def measure(", "def unused(") + \
-        "\ndef measure(*_):\n    while True:\n        pass\n"
+def test_an_endless_loop_is_stopped(page):
     opened(page)
-    page.page.evaluate(TYPE, text)
+    page.page.evaluate(TYPE, edited("def measure(", "def measure(*_):\n    while True:\n        pass\n\n\ndef unused("))
     page.page.locator("#editor .run").click()
     page.page.wait_for_function("() => K3.lab.engine.running && K3.lab.engine.ready")
     page.page.wait_for_selector("#stop:visible")
@@ -164,7 +160,7 @@ def test_an_endless_loop_is_stopped(page, place):
     assert page.shown() == expected(SLUG, {"dk": 64})
 
 
-def test_stop_ends_an_endless_loop(page):
+def test_stop_ends_a_loop_that_runs_at_import(page):
     opened(page)
     page.page.evaluate(TYPE, SHIPPED + "\nwhile True:\n    pass\n")
     page.page.locator("#editor .run").click()
@@ -176,8 +172,7 @@ def test_stop_ends_an_endless_loop(page):
     assert page.shown() == expected(SLUG, {"dk": 64})
 
 
-@pytest.mark.parametrize("text", ["\nimport sys\nsys.exit()\n", "\nimport js\njs.self.close()\n",
-                                  "\nimport js\njs.self.postMessage('x')\n", "\nraise KeyboardInterrupt\n"])
+@pytest.mark.parametrize("text", ["\nimport sys\nsys.exit()\n", "\nimport js\njs.self.postMessage(None)\n"])
 def test_code_that_ends_the_interpreter_cannot_break_the_page(page, text):
     opened(page)
     page.page.evaluate(TYPE, SHIPPED + text)
