@@ -29,6 +29,8 @@ PUBLISHED = (
     Published("K3.1-Pro-DSpark-preview", "GSM8K", 4.597, 8, "Inferact/Kimi-K3.1-Pro-DSpark-preview"),
     Published("ATOM, 2 drafts", "GSM8K", 2.73, 3, "ROCm/ATOM #1899 (2.73 to 2.76)"),
 )
+# How often the first, second, ... of 7 drafts was accepted, those before it included: K3.1-Pro-DSpark-preview, GSM8K.
+BY_POSITION = (0.86, 0.71, 0.59, 0.48, 0.39, 0.32, 0.26)
 
 
 def mean_tokens(acceptance: float, drafts: int) -> float:
@@ -66,6 +68,29 @@ def table(mean: float, expected, drafts: int) -> Table:
                   Column("implied", Text("implied acceptance of one draft"), "float", scale=1.0),
                   Column("standing", Text("standing")), Column("source", Text("source"))),
                  rows, Text("Accepted length, bonus included"))
+
+
+def positions_table(counts: list) -> Table:
+    """Acceptance by position of this run, (accepted, drafted) counts, and the published one for K3.1's drafts."""
+    rows = [(f"position:{i + 1}", i + 1, "run", accepted / drafted, accepted, drafted)
+            for i, (accepted, drafted) in enumerate(counts) if drafted]
+    rows += [(f"position:{i + 1}", i + 1, "published", share, None, None) for i, share in enumerate(BY_POSITION)]
+    return Table((Column("id", Text("id")), Column("position", Text("draft")), Column("line", Text("standing")),
+                  Column("share", Text("accepted"), "float", unit="share", scale=1.0),
+                  Column("accepted", Text("accepted drafts")), Column("drafted", Text("drafts read"))),
+                 rows)
+
+
+def positions_figure() -> Figure:
+    """Two falling lines."""
+    x = charts.quantitative("position", Text("place of the draft in its round"), axis={"tickMinStep": 1, "format": "d"})
+    y = charts.quantitative("share", Text("accepted with all before it"), axis={"format": "%", "tickCount": 5})
+    y["scale"] = {"domain": [0, 1]}
+    by = charts.series("line", {"run": ("accepted", [1, 0]), "published": ("muted", [4, 3])})
+    return Figure("positions", "positions", Text("Acceptance by position: here and published"),
+                  Text("Amber, solid: this run. Grey, dashed: K3.1-Pro-DSpark-preview on GSM8K, published. A draft counts "
+                       "only where all before it in its round were right."),
+                  charts.line_layer(x, y, by, ["position", "share", "accepted", "drafted"]))
 
 
 def chart_table(lengths: Table) -> Table:

@@ -5,6 +5,8 @@ from functools import cache
 import numpy as np
 
 from k3core.decode import HybridDecoder, Speculation
+from k3core.decode import decode as ascii_text
+from k3core.lab import tiny_text
 from k3core.lab.contract import Progress
 from k3core.lab.params import ParamError, shown
 from k3core.lab.text import Text
@@ -15,8 +17,7 @@ ALPHABET = "abcdefghijklmnopqrstuvwxyz ,.'-?"  # one token per character
 # dk = dv -> seed of the weights, picked so that the default prompt's text varies and no choice is nearly tied
 WEIGHT_SEEDS = {16: 4, 32: 48, 64: 39, 128: 18}
 RING_BUFFER = 8
-STEPS_PER_PROGRESS = 6  # plain steps between two reports
-_PLAIN, MOST_REMEMBERED = {}, 8
+LONGEST_RANDOM = 32  # characters of a prompt that the random weights read
 
 
 class SmallRing(RingStore):
@@ -67,6 +68,11 @@ class SideBySide:
     def conv(self):
         return self.stores[self.answering].conv
 
+    @property
+    def state(self):
+        """A copy: snapshots write theirs in place."""
+        return self.stores[self.answering].state.copy()
+
     def advance(self, tokens):
         return {name: store.advance(tokens) for name, store in self.stores.items()}[self.answering]
 
@@ -84,9 +90,10 @@ def model(size: int) -> HybridDecoder:
 
 
 def encode(prompt: str) -> list:
-    """A prompt as token ids. Raises ParamError."""
-    if not prompt:
-        raise ParamError("prompt", Text("prompt is empty; it takes at least one character"))
+    """A prompt as token ids for the random weights. Raises ParamError."""
+    if not 1 <= len(prompt) <= LONGEST_RANDOM:
+        raise ParamError("prompt", Text("prompt has {count} characters; with random weights it takes 1 to {most}",
+                                        count=len(prompt), most=LONGEST_RANDOM))
     for character in prompt:
         if character not in ALPHABET:
             raise ParamError("prompt", Text(
@@ -95,41 +102,32 @@ def encode(prompt: str) -> list:
     return [ALPHABET.index(character) for character in prompt]
 
 
-def plain(decoder: HybridDecoder, ids: list, n: int):
-    """Plain greedy decoding, a generator of Progress -> (n tokens, states, smallest top-2 logit margin).
+def plain_once(p, seed: int):
+    """Plain decoding of the prompt, remembered: a generator of Progress -> tiny_text.Plain."""
+    if p.source == "text":
+        return (yield from tiny_text.plain_once(p.prompt, p.tokens, p.choosing, seed))
+    ids = encode(p.prompt)
 
-    states[i] is the first KDA layer's state [1, dk, dv] when the prompt and i new tokens have been read."""
-    logits, state = decoder.prefill(ids)
-    row, tokens, states, margin = logits[-1], [], [], np.inf
-    while True:
-        second, first = np.sort(row)[-2:]
-        margin = min(margin, float(first - second))
-        tokens.append(int(np.argmax(row)))
-        states.append(state.memories[0].state)
-        if len(tokens) == n:
-            return tokens, states, margin
-        row = decoder.step(tokens[-1], state)
-        if len(tokens) % STEPS_PER_PROGRESS == 0:
-            yield Progress(len(tokens), 2 * n)
+    def start():
+        return tiny_text.Continuation(model(p.head), ids, at_once=LONGEST_RANDOM)
+
+    return (yield from tiny_text.once((p.head, p.prompt), start, p.tokens))
 
 
-def plain_once(size: int, prompt: str, n: int):
-    """`plain`, remembered: most settings leave the text alone, and plain decoding is half of the work."""
-    if (size, prompt, n) not in _PLAIN:
-        if len(_PLAIN) == MOST_REMEMBERED:
-            _PLAIN.clear()
-        _PLAIN[size, prompt, n] = yield from plain(model(size), encode(prompt), n)
-    return _PLAIN[size, prompt, n]
+def decoder_of(p) -> HybridDecoder:
+    """The random weights of the chosen size, or the trained model."""
+    return tiny_text.model() if p.source == "text" else model(p.head)
 
 
-def speculate(speculation: Speculation, n: int, states: list):
-    """Decode n tokens in verify rounds, a generator of Progress -> (rounds, their log, deviations).
+def speculate(speculation: Speculation, plain: tiny_text.Plain, layer: int, aloud: bool):
+    """Decode as many tokens in verify rounds, a generator of Progress -> (rounds, their log, deviations, states).
 
-    deviations: for each store, the largest difference of its first layer's state from plain decoding after
-    any round."""
-    stores = speculation.stores[0].stores
-    ring, rounds, log = stores["ring"], [], []
-    deviations = dict.fromkeys(stores, 0.0)
+    deviations: for each store, the largest difference of its first layer's state from plain decoding after any
+    round. states: the decoder's state of KDA layer `layer` after the prompt and after every round. aloud: reports
+    say the text so far, which is then ASCII."""
+    first, shown = speculation.stores[0].stores, speculation.stores[layer]
+    ring, rounds, log, n = first["ring"], [], [], len(plain.tokens)
+    deviations, states = dict.fromkeys(first, 0.0), [shown.state]
     while len(speculation.tokens) < n:
         read, before, flushing = len(speculation.tokens) - 1, (ring.base, ring.write_pos), ring.flushing
         round = speculation.verify(n - len(speculation.tokens) - 1)
@@ -141,11 +139,13 @@ def speculate(speculation: Speculation, n: int, states: list):
             "accepted": round.accepted, "told": speculation.count_to_keep(round), "slots": slots,
             "before": before, "after": (ring.base, ring.write_pos), "flushed": flushing,
         })
-        for name, store in stores.items():
-            off = float(np.max(np.abs(store.state - states[len(speculation.tokens) - 1])))
+        for name, store in first.items():
+            off = float(np.max(np.abs(store.state - plain.states[len(speculation.tokens) - 1][0])))
             deviations[name] = max(deviations[name], off)
-        yield Progress(n + len(speculation.tokens), 2 * n)
-    return rounds, log, deviations
+        states.append(shown.state)
+        text = ascii_text([*plain.ids[1:], *speculation.tokens]) if aloud else None
+        yield Progress(n + len(speculation.tokens), 2 * n, text)
+    return rounds, log, deviations, states
 
 
 def held_bytes(store: StateStore) -> int:

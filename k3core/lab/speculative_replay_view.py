@@ -2,6 +2,7 @@
 
 from k3core.lab import charts
 from k3core.lab import drawing as d
+from k3core.lab import tiny_text
 from k3core.lab.contract import Figure, Picture, Result, Scene
 from k3core.lab.display import binary_bytes, number
 from k3core.lab.text import Text
@@ -18,17 +19,24 @@ CELL, ROW = 13, 20  # one character of the text line
 INK = {"miss": "glyph on-dark", "accepted": "glyph on-record"}  # letters on filled tiles
 
 
-def glyphs(ids) -> str:
+def alphabet(source: str) -> str:
+    """The character that is drawn for each token id."""
+    return tiny_text.glyphs(range(128)) if source == "text" else GLYPHS
+
+
+def glyphs(ids, letters: str = GLYPHS) -> str:
     """Token ids as characters."""
-    return "".join(GLYPHS[i] for i in ids)
+    return "".join(letters[i] for i in ids)
 
 
-def events(p, ids: list, plain: list, text: list, same: int, log: list, slots: int, held: dict) -> dict:
+def events(p, size: int, plain, text: list, same: int, log: list, slots: int, held: dict) -> dict:
     """The log: both texts, prompt included, and for each round what was drafted, kept and moved.
 
-    same: leading new tokens that equal plain decoding; slots: of the ring; held: bytes per store."""
-    settings = {"drafts": p.drafts, "size": p.head, "store": p.store, "fault": p.fault}
-    return settings | {"plain": [*ids, *plain], "text": [*ids, *text], "prompt": len(ids), "same": same,
+    size: dk = dv; plain: tiny_text.Plain; same: leading new tokens that equal it; slots: of the ring; held: bytes
+    per store."""
+    settings = {"drafts": p.drafts, "size": size, "store": p.store, "fault": p.fault, "letters": alphabet(p.source)}
+    return settings | {"plain": [*plain.ids, *plain.tokens], "text": [*plain.ids, *text],
+                       "prompt": len(plain.ids), "same": same,
                        "rounds": log, "slots": slots, "held": held}
 
 
@@ -47,17 +55,18 @@ def poster(log: dict) -> int:
 
 def captions(log: dict) -> list:
     """What happened in each round: to the drafts, then to the stores."""
-    first = glyphs(log["text"][log["prompt"]:][:1])
+    letters = log["letters"]
+    first = glyphs(log["text"][log["prompt"]:][:1], letters)
     said = [Text("The prompt of {count} tokens is read, and the model chooses '{first}'. All stores start "
                  "from the same state S.", count=log["prompt"], first=first)]
     for i, r in enumerate(log["rounds"]):
-        verdict, rollback = _verdict(i + 1, r), _rollback(log["fault"], r)
+        verdict, rollback = _verdict(i + 1, r, letters), _rollback(log["fault"], r)
         said.append(Text("{verdict} {rollback}", verdict=verdict, rollback=rollback))
     return said
 
 
-def _verdict(n: int, r: dict) -> Text:
-    drafted, accepted, bonus = len(r["window"]) - 1, r["accepted"], glyphs(r["choices"][-1:])
+def _verdict(n: int, r: dict, letters: str) -> Text:
+    drafted, accepted, bonus = len(r["window"]) - 1, r["accepted"], glyphs(r["choices"][-1:], letters)
     if not drafted:
         return Text("Round {n}: nothing drafted, one token gained, '{bonus}'.", n=n, bonus=bonus)
     if accepted == drafted:
@@ -154,9 +163,10 @@ def _text(log: dict, r: dict | None, grid: Grid, lang: str) -> tuple:
     after = before + (len(r["choices"]) if r else 1)
     parts = [] if grid.narrow else [d.text(0, 15, Text("with drafts").render(lang), "label strong"),
                                     d.text(0, 15 + ROW, Text("plain").render(lang), "label small")]
-    per_line, line = (grid.width - grid.text) // CELL, 2 * ROW + 6
-    for i in range(len(plain)):
-        x, y = grid.text + i % per_line * CELL, i // per_line * line
+    letters, line = log["letters"], 2 * ROW + 6
+    places = _places([letters[i] for i in plain], (grid.width - grid.text) // CELL)
+    for i, (column, row) in enumerate(places):
+        x, y = grid.text + column * CELL, row * line
         if i < after:
             style = "blank"
             if i >= prompt and text[i] != plain[i]:
@@ -165,9 +175,20 @@ def _text(log: dict, r: dict | None, grid: Grid, lang: str) -> tuple:
                 style = "outline" if i == after - 1 else "accepted"
             ink = "glyph old" if i < prompt else INK.get(style, "glyph")
             parts += [d.rect(x + 0.5, y + 1, CELL - 1, ROW - 2, style, f"token:{i}"),
-                      d.text(x + CELL / 2, y + 15, GLYPHS[text[i]], ink, "middle")]
-        parts.append(d.text(x + CELL / 2, y + 14 + ROW, GLYPHS[plain[i]], "glyph small", "middle"))
-    return parts, ((len(plain) - 1) // per_line + 1) * line
+                      d.text(x + CELL / 2, y + 15, letters[text[i]], ink, "middle")]
+        parts.append(d.text(x + CELL / 2, y + 14 + ROW, letters[plain[i]], "glyph small", "middle"))
+    return parts, (places[-1][1] + 1) * line
+
+
+def _places(characters: list, per_line: int) -> list:
+    """(column, line) of every character; a line ends where it is full, or behind a line end."""
+    places, column, line = [], 0, 0
+    for character in characters:
+        if column == per_line:
+            column, line = 0, line + 1
+        places.append((column, line))
+        column, line = (0, line + 1) if character == "⏎" else (column + 1, line)
+    return places
 
 
 def _window(log: dict, r: dict | None, grid: Grid, y: float, lang: str) -> tuple:
@@ -182,10 +203,10 @@ def _window(log: dict, r: dict | None, grid: Grid, y: float, lang: str) -> tuple
             parts += _tile(grid, i, y, "ghost", "", None)
         else:
             style = "free" if i == 0 else "accepted" if i <= r["accepted"] else "rejected"
-            parts += _tile(grid, i, y, style, GLYPHS[r["window"][i]], _mark(log, r, i))
+            parts += _tile(grid, i, y, style, log["letters"][r["window"][i]], _mark(log, r, i))
     for i, choice in enumerate(r["choices"] if r else []):
         style = "outline" if i == r["accepted"] else "blank"
-        parts += _tile(grid, i + 1, y + tile + 5, style, GLYPHS[choice], _mark(log, r, i + 1))
+        parts += _tile(grid, i + 1, y + tile + 5, style, log["letters"][choice], _mark(log, r, i + 1))
     right = grid.left + grid.columns * grid.column
     hint = Text("drag to set the number of drafts").render(lang)
     grip = d.handle(right + 4, y + tile / 2, "drafts", None, grid.column, 0, hint)

@@ -103,8 +103,17 @@ def plain_once(prompt: str, n: int, choosing: str, seed: int):
     ParamError, Needs.
     """
     key = prompt, choosing, seed if choosing == "sampled" else 0
+
+    def start():
+        return Continuation(model(), read_prompt(prompt), sampler(choosing, seed), lambda ids: decode(ids[1:]))
+
+    return (yield from once(key, start, n))
+
+
+def once(key: tuple, start, n: int):
+    """n >= 1 tokens of the Continuation that `start()` gives, remembered as `key`: a generator of Progress -> Plain."""
     if key not in _REMEMBERED:
-        fresh = _Continuation(read_prompt(prompt), sampler(choosing, seed))
+        fresh = start()
         if len(_REMEMBERED) == MOST_REMEMBERED:
             _REMEMBERED.pop(next(iter(_REMEMBERED)))
         _REMEMBERED[key] = fresh
@@ -124,11 +133,15 @@ class _Recording(KDAMemory):
         return super().advance(tokens)
 
 
-class _Continuation:
-    """A prompt, and its text as far as it has come. Given up at any report, it goes on from there."""
+class Continuation:
+    """A prompt, and its text as far as it has come. Given up at any report, it goes on from there.
 
-    def __init__(self, ids: list, sampler: Greedy):
-        self.decoder, self.ids, self.sampler = model(), ids, sampler
+    note: what a report says of the token ids so far; at_once: tokens of the prompt between two reports.
+    """
+
+    def __init__(self, decoder, ids: list, sampler: Greedy = Greedy(), note=None, at_once: int = READ_AT_ONCE):
+        self.decoder, self.ids, self.sampler, self.at_once = decoder, ids, sampler, at_once
+        self.note = note or (lambda ids: None)
         self.state = self.decoder.new_state()
         self.state.memories = [_Recording(m) if isinstance(m, KDAMemory) else m for m in self.state.memories]
         self.tokens, self.margins, self.states = [], [], []
@@ -138,15 +151,15 @@ class _Continuation:
         """Decode until there are n new tokens: a generator of Progress."""
         total = len(self.ids) + n
         while self.state.length < len(self.ids):
-            piece = self.ids[self.state.length : self.state.length + READ_AT_ONCE]
+            piece = self.ids[self.state.length : self.state.length + self.at_once]
             logits = self.decoder.forward(piece, self.state)
             if self.state.length == len(self.ids):
                 self.prefill = logits[-1:], self.state.copy()
                 self._choose(logits[-1])
-            yield Progress(self.state.length, total, decode(self.ids[1 : self.state.length]))
+            yield Progress(self.state.length, total, self.note(self.ids[: self.state.length]))
         while len(self.tokens) < n:
             self._choose(self.decoder.step(self.tokens[-1], self.state))
-            yield Progress(self.state.length, total, decode([*self.ids[1:], *self.tokens]))
+            yield Progress(self.state.length, total, self.note([*self.ids, *self.tokens]))
 
     def _choose(self, logits):
         scores = self.sampler.scores(logits, self.state.length)

@@ -10,7 +10,6 @@ ZH = {
     "The window holds one position more: the last chosen token, which is always right.":
         "窗口还多一个位置：上一个已选定的词元，它总是对的。",
     "A draft is right with probability": "每个草稿正确的概率",
-    "For the oracle only.": "仅用于预言机。",
     "Drafts come from": "草稿来源",
     "an oracle with noise": "带噪声的预言机",
     "looking up the text so far": "在已有文本中查找",
@@ -18,7 +17,55 @@ ZH = {
     "The other three get the same inputs and only watch.": "另外三种收到同样的输入，只旁观。",
     "Head size dk = dv": "头的大小 dk = dv",
     "Prompt": "提示",
-    "One token per character: a to z, space, and , . ' - ?": "每个字符一个词元：a 到 z、空格以及 , . ' - ?",
+    "One token per character. Random weights know a to z, space, and , . ' - ?; the trained model reads ASCII and knows "
+    "Python.": "每个字符一个词元。随机权重认识 a 到 z、空格以及 , . ' - ?；训练好的模型读 ASCII，学的是 Python。",
+    "random weights": "随机权重",
+    "KDA layer whose state is drawn": "画出哪个 KDA 层的状态",
+    "A real text": "真实文本",
+    "The trained model goes on with Python source; drafts are what followed the same characters before. Fewer passes, "
+    "more positions: which of the two is time depends on the machine.":
+        "训练好的模型续写 Python 源码；草稿取自同样的字符以前出现时后面的内容。前向次数更少，计算的位置更多：哪一个决定时间，取决于机器。",
+    "A real text, drawn": "真实文本，抽样",
+    "At temperature 0.8 the text repeats itself less, and look-up finds less. Noise belongs to the position, so drafts "
+    "change no letter.": "温度 0.8 时文本重复较少，查找也少有收获。噪声属于位置，因此草稿不会改变任何字符。",
+    "The state itself": "状态本身",
+    "forward passes after the prompt": "提示之后的前向次数",
+    "{passes}, plain decoding {plain}": "{passes}，逐个解码为 {plain}",
+    "token positions computed in them": "其中计算的词元位置数",
+    "{positions}, plain decoding {plain}": "{positions}，逐个解码为 {plain}",
+    "half of the gates of layer {layer} forget within": "第 {layer} 层半数门控的遗忘时间",
+    "{n} tokens": "{n} 个词元",
+    "{read} tokens are read, the prompt. Head {h} holds the largest value, {peak}.":
+        "读完提示，共 {read} 个词元。最大的值在头 {h} 中，为 {peak}。",
+    "It is the state of plain decoding, to the bit.": "状态与逐个解码逐位相同。",
+    "It is {off} off the state of plain decoding.": "状态与逐个解码相差 {off}。",
+    "Round {n} reads '{said}' for good. Head {h} changes most, by {share} of its size. {where}":
+        "第 {n} 轮最终读入“{said}”。头 {h} 变化最大，为自身大小的 {share}。{where}",
+    "|S|, stronger where larger; rows: key channels, columns: value channels":
+        "|S|，越大颜色越深；行是键通道，列是值通道",
+    "|S|, stronger where larger; a square is the mean of {n} × {n} values":
+        "|S|，越大颜色越深；一格是 {n} × {n} 个值的平均",
+    "half-life of a key channel's gate, in tokens, on a scale of powers of ten":
+        "键通道门控的半衰期（词元数），刻度为 10 的幂",
+    "head {h}": "头 {h}",
+    "half of it forgets in {n}": "其半数通道的半衰期不超过 {n}",
+    "layer {l}, head {h}": "第 {l} 层，头 {h}",
+    "head": "头",
+    "shown": "已画出",
+    "half-life, in tokens": "半衰期（词元数）",
+    "How long each gate remembers": "每个门控记得多久",
+    "A tick is one key channel: after so many tokens half of what it holds is gone, by its mean log decay over the text. "
+    "Strong: the layer drawn above.":
+        "一条短线是一个键通道：按它在这段文本上的平均对数衰减，过这么多词元后，所存内容只剩一半。颜色深的是上面画出的层。",
+    "draft": "草稿",
+    "accepted drafts": "接受的草稿数",
+    "drafts read": "读入的草稿数",
+    "place of the draft in its round": "草稿在本轮中的位置",
+    "accepted with all before it": "连同之前的草稿一起被接受",
+    "Acceptance by position: here and published": "按位置的接受率：本页与公开数据",
+    "Amber, solid: this run. Grey, dashed: K3.1-Pro-DSpark-preview on GSM8K, published. A draft counts only where all "
+    "before it in its round were right.":
+        "琥珀色实线：本次运行。灰色虚线：K3.1-Pro-DSpark-preview 在 GSM8K 上的公开数据。只有同一轮中之前的草稿全对，后面的草稿才算接受。",
     "New tokens": "新词元数",
     "Mistake": "错误做法",
     "none": "无",
@@ -27,7 +74,8 @@ ZH = {
     "always take column 0": "总取第 0 列",
     "prompt holds {character}; the model knows only {alphabet} and the space":
         "prompt 含有 {character}；模型只认识 {alphabet} 和空格",
-    "prompt is empty; it takes at least one character": "prompt 为空；至少需要一个字符",
+    "prompt has {count} characters; with random weights it takes 1 to {most}":
+        "prompt 有 {count} 个字符；随机权重时应为 1 到 {most} 个",
     "An easy task": "容易的任务",
     "Acceptance as implied by the published 4.581 of 6 tokens per round (K3-DSpark-Block5, GSM8K). Most "
     "windows are kept whole.": "接受率取自公开数字：每轮 6 个词元中接受 4.581 个（K3-DSpark-Block5，GSM8K）。多数窗口整个保留。",
