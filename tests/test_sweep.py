@@ -4,6 +4,7 @@ import csv
 import errno
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -20,9 +21,10 @@ from k3core.lab.registry import experiment
 from k3core.sweep import commands, pools, report
 from k3core.sweep.journal import Journal
 from k3core.sweep.running import DIED, Progress, duration
-from k3core.sweep.spec import read_spec
+from k3core.sweep.spec import read_spec, sweep_from
 
 ROOT = Path(__file__).parents[1]
+TRACES = Path(os.environ.get("K3_TRACES", "traces"))
 FILES = ("results.jsonl", "results.csv", "report.html")
 
 
@@ -94,6 +96,28 @@ def test_run_fleet_and_size_give_what_the_commands_give(here, capsys):
         assert row["metrics"]["block_size"] == told["block_size"]
         assert row["metrics"]["limit.binds"] == told["limit"]["binds"]
         assert row["metrics"]["max_concurrency"] == told["max_concurrency"]
+
+
+def readme_spec():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    return text.split("```toml\n")[1].split("```")[0]
+
+
+def test_the_spec_of_the_readme_is_what_it_says(here):
+    (here / "trace.jsonl").rename("conversation_trace.jsonl")
+    found = sweep_from(readme_spec(), here)
+    assert len(found) == 54 and found.varying == ["policy", "capacity_gib"]
+
+
+@pytest.mark.skipif(not (TRACES / "conversation_trace.jsonl").exists(), reason="the published trace is not here")
+def test_the_published_trace_gives_the_reference_rates_and_those_of_the_readme(here, capsys):
+    (here / "conversation_trace.jsonl").symlink_to((TRACES / "conversation_trace.jsonl").resolve())
+    source = readme_spec().replace('"align+8192", "marconi", "marconi+8192", "retain:0"', '"marconi"')
+    (here / "hits.toml").write_text(re.sub("capacity_gib = .*", "capacity_gib = [256, inf]", source))
+    sweep(capsys, "hits.toml")
+    rates = [row["metrics"]["hit_rate"] for row in lines(here / "hits-results/results.jsonl")]
+    assert [round(rate, 4) for rate in rates[1::2]] == [0.3302, 0.3103, 0.3183]
+    assert [round(100 * rate, 1) for rate in rates[::2]] == [15.7, 22.0, 22.4]
 
 
 def test_the_command_line_calls_the_same_functions(monkeypatch):
