@@ -11,8 +11,8 @@ KINDS = {"tab": "Tab", "param": "Control", "preset": "Situation", "term": "Term"
 def index(experiments: list, lang: str, path_of) -> dict:
     """{"kinds": [name of each], "places": [tab names], "entries": [[kind, title, text, also, address, place], ...]}.
 
-    kind and place are numbers into the lists, place -1 where there is none; addresses are relative to the language's
-    root. path_of(experiment) is where its page lies.
+    also: other names, one a line. kind and place are numbers into the lists, place -1 where there is none; addresses
+    are relative to the language's root. path_of(experiment) is where its page lies.
     """
     kinds, places, entries = list(KINDS), [], []
 
@@ -22,7 +22,7 @@ def index(experiments: list, lang: str, path_of) -> dict:
     for number, experiment in enumerate(experiments):
         data, path = experiment.to_json(lang), path_of(experiment)
         places.append(data["name"])
-        add("tab", data["title"], data["question"], path, " ".join((data["name"], data["slug"], str(data["tab"] or ""))))
+        add("tab", data["title"], data["question"], path, "\n".join((data["name"], data["slug"], str(data["tab"] or ""))))
         for param in data["params"]:
             choices = " · ".join(choice["label"] for choice in param["choices"])
             add("param", param["label"], " ".join(filter(None, (param["help"], choices))), f"{path}#param.{param['name']}",
@@ -32,7 +32,7 @@ def index(experiments: list, lang: str, path_of) -> dict:
         for anchor, title, text in _reports(experiment, lang):
             add("report", title, text, f"{path}#{anchor}", place=number)
     for term in glossary.entries(lang):
-        add("term", term["title"], term["text"], f"{glossary.PAGE}#{term['anchor']}", ", ".join(term["also"]))
+        add("term", term["title"], term["text"], f"{glossary.PAGE}#{term['anchor']}", "\n".join(term["also"]))
     for id, said in claims.words().items():
         add("claim", said["short"][lang], said["claim"][lang], f"{claims.PAGE}#{id}")
     return {"kinds": [words.translate(name, lang) for name in KINDS.values()], "places": places, "entries": entries}

@@ -1,5 +1,7 @@
 """The home page's figure: one request from router to checkpoint, through the mechanisms that the tabs take apart."""
 
+from functools import cache
+
 import numpy as np
 
 from k3core.fleet.affinity import fail_over
@@ -25,7 +27,7 @@ def run(p, seed: int) -> Result:
     log = follow(p, seed, rng)
     log["error"] = steps.replay_rounds(log["accepted"], p.drafts, p.keep_rejected, rng)
     right = steps.resume_at(log["kept"], p.shared, log["prompt"])
-    log["records"], log["snapshots"] = window_bytes(p.drafts + 1)
+    log["records"], log["snapshots"] = ((p.drafts + 1) * size for size in bytes_per_position())
     return Result(
         metrics=_metrics(p, log),
         checks=[
@@ -76,11 +78,12 @@ def follow(p, seed: int, rng) -> dict:
     }
 
 
-def window_bytes(window: int) -> tuple:
-    """Bytes of one K3 sequence's verify window: as records of k, u and g, and as snapshots of the state."""
+@cache
+def bytes_per_position() -> tuple:
+    """Bytes of one position of a K3 sequence's verify window: a record of k, u and g, and a snapshot of the state."""
     layers = [layer for layer in load("kimi-k3").recurrent if layer.kind == "kda"]
-    return (window * sum(record_bytes(layer, RECOVER_RECORD) for layer in layers),
-            window * sum(recurrent_state_bytes(layer) for layer in layers))
+    return (sum(record_bytes(layer, RECOVER_RECORD) for layer in layers),
+            sum(recurrent_state_bytes(layer) for layer in layers))
 
 
 def _metrics(p, log: dict) -> list:

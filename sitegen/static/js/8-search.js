@@ -48,7 +48,8 @@ class SearchDialog {
     this.input.select();
     try {
       await loadScript(K3.manifest.search[this.lang]);
-      this.entries = K3.found[this.lang].entries.map((entry) => new SearchEntry(entry));
+      const { entries, places } = K3.found[this.lang];
+      this.entries = entries.map((entry) => new SearchEntry(entry, places[entry.at(-1)]));
       this.show();
     } catch (error) {
       setText(this.status, say("The index of this search could not be loaded: {why}", { why: error.message }));
@@ -75,8 +76,7 @@ class SearchDialog {
   }
 
   option(entry, index, words) {
-    const { kinds, places } = K3.found[this.lang];
-    const where = [kinds[entry.kind], places[entry.place]].filter(Boolean).join(" · ");
+    const where = [K3.found[this.lang].kinds[entry.kind], entry.where].filter(Boolean).join(" · ");
     return make("a", { role: "option", id: `search-${index}`, "aria-selected": "false", tabindex: "-1", href: this.base + entry.address },
       make("span", { class: "search-title" }, ...marked(entry.title || entry.text.slice(0, 60), words)),
       make("span", { class: "search-where" }, where),
@@ -109,18 +109,17 @@ class SearchDialog {
 }
 
 class SearchEntry {
-  constructor([kind, title, text, also, address, place]) {
-    Object.assign(this, { kind, title, text, address, place });
-    this.head = `${title} ${also}`.toLowerCase();
-    this.body = text.toLowerCase();
+  // where: the name of the tab that it belongs to, if any.
+  constructor([kind, title, text, also, address, place], where) {
+    Object.assign(this, { kind, title, text, address, where });
+    this.head = `${title}\n${also}`.toLowerCase(); // names, one a line
+    this.body = `${text}\n${where || ""}`.toLowerCase();
   }
 
-  // How well a word fits, 0 best: the title begins with it, a word of the title does, the title has it, the text has it;
-  // -1 not at all.
+  // How well a word fits, 0 best: a name begins with it, a word of a name does, a name has it, the text has it; -1 not at all.
   rank(word) {
-    const at = this.head.indexOf(word);
-    if (at === 0) return 0;
-    if (at > 0) return begins(this.head, word) ? 1 : 2;
+    if (this.head.startsWith(word) || this.head.includes(`\n${word}`)) return 0;
+    if (this.head.includes(word)) return begins(this.head, word) ? 1 : 2;
     return this.body.includes(word) ? 3 : -1;
   }
 }
