@@ -60,7 +60,7 @@ ZH = {
     "What must be kept so that rejected drafts leave no trace?": "必须保存什么，才能让被拒绝的草稿不留痕迹？",
     "What does the way back cost per draft, in bytes?": "每个草稿的退路要花多少字节？",
     "Which interrupted runs end in the very same state?": "哪些中断过的运行会到达完全相同的状态？",
-    "How seldom need the state itself be written?": "状态本身最少要多久写一次？",
+    "How seldom need the state itself be written?": "状态本身可以隔多久才写一次？",
     "How much of a block that rows and states share is useful?": "行与状态共用的块里，有多少是有用的？",
     "What does a full memory do to the next request?": "内存满了，下一个请求会怎样？",
     "From which length on do rows outweigh the state?": "从多长开始，行比状态更占地方？",
@@ -73,11 +73,11 @@ ZH = {
     "What is left of it all under a burst and a failure?": "在突发和故障之下，这一切还剩多少？",
     "Your own model": "你自己的模型",
     "bytes, blocks, sessions": "字节、块、会话",
-    "Your own trace": "你自己的请求记录",
+    "Your own trace": "你自己的请求轨迹",
     "hits under any policy": "任意策略下的命中",
     "Read in order": "按顺序阅读",
     "14 tabs, four families": "14 个主题，四个系列",
-    "Claims, measured": "实测各项主张",
+    "Claims, measured": "论断核验",
     "what holds, and when": "哪些成立，何时成立",
     "With your own data": "用你自己的数据",
     "Drop a config.json or choose a preset: block size, padding, sessions, and the log line your engine will print.":
@@ -86,7 +86,7 @@ ZH = {
         "放入 JSONL 或 CSV 格式的请求：每种检查点策略下的命中、字节与价格。数据不会离开浏览器。",
     "Look things up": "查找",
     "Over tabs, controls, situations, field reports, terms and claims; the key / opens it anywhere.":
-        "覆盖主题、控件、情境、现场报告、术语和主张；在任何页面按 / 键即可打开。",
+        "覆盖主题、控件、情境、现场报告、术语和论断；在任何页面按 / 键即可打开。",
     "What a public demonstration said of these mechanisms, what the code measures, and a link to each state.":
         "一个公开演示对这些机制的说法、代码的实测结果，以及通往每个状态的链接。",
     "For whom": "写给谁",
@@ -99,7 +99,7 @@ ZH = {
     "Control": "控件",
     "Situation": "情境",
     "Term": "术语",
-    "Claim": "主张",
+    "Claim": "论断",
     "Field report": "现场报告",
     # claims
     "Claims": "论断核验",
@@ -127,7 +127,7 @@ ZH = {
     "Time and load": "时间与负载",
     "Many machines": "多台机器",
     # search, scripts
-    "Search tabs, controls, situations, field reports, terms, claims": "搜索主题、控件、情境、现场报告、术语、主张",
+    "Search tabs, controls, situations, field reports, terms, claims": "搜索主题、控件、情境、现场报告、术语、论断",
     "Results": "结果",
     "{count} found": "找到 {count} 条",
     "1 found": "找到 1 条",

@@ -59,9 +59,9 @@ ZH = {
     "{first}, which served turn 1, is down. The conversation goes to {cluster}, its second choice, where nothing of it "
     "is cached.": "服务过第 1 轮的 {first} 停机了。对话转到第二选择 {cluster}，那里没有它的任何缓存。",
     "{down} is down, which this conversation does not notice: its name hashes to {cluster}, as it did for turn 1.":
-        "{down} 停机，但这个对话不受影响：它的名字仍散列到 {cluster}，与第 1 轮相同。",
+        "{down} 停机，但这个对话不受影响：它的名字仍映射到 {cluster}，与第 1 轮相同。",
     "The router hashes the conversation's name: {cluster} comes first, as it did for turn 1, and still has its cache.":
-        "路由器对对话的名字做散列：{cluster} 排在第一，与第 1 轮相同，缓存还在那里。",
+        "路由器对对话的名字做哈希：{cluster} 排在第一，与第 1 轮相同，缓存还在那里。",
     "Nobody is ahead of it: it starts at once.": "前面没有别的请求：立即开始。",
     "{running} ordinary requests run, {waiting} wait. This one is VIP, with slots and compute of its own: it starts "
     "after {wait} ms.":
