@@ -1,7 +1,9 @@
 """Tab `checkpoint-atomicity`: every interleaving of a small prefix cache, and the shortest one that goes wrong."""
 
 from k3core.lab import checkpoint_atomicity_log as log
+from k3core.lab import checkpoint_atomicity_text as text
 from k3core.lab import checkpoint_atomicity_view as view
+from k3core.lab import prefix_text, tiny_text
 from k3core.lab.contract import Check, Column, Experiment, Metric, Prediction, Preset, Progress, Result, Scene, Table
 from k3core.lab.display import number
 from k3core.lab.params import Param, ParamError
@@ -10,6 +12,7 @@ from k3core.prefix_cache.cache import PrefixCache, Rules
 from k3core.prefix_cache.model_checker import Verdict, explore
 from k3core.prefix_cache.world import Scope, World
 
+SOURCE = tiny_text.source_param(("names", Text("nowhere: names of prefixes")))
 MOST_STATES = 4000  # more than any scope has that can be chosen here
 LENGTHS = (5, 10)  # where the options of the prediction divide
 _searched: dict[tuple, Verdict] = {}  # a search always ends the same way, and a change of language asks again
@@ -28,18 +31,24 @@ def run(p, seed: int):
     wrong = int(frames[-1]["misread"] or log.wrong_entries(frames[-1]) > 0)
     found, length = int(verdict.problem is not None), len(verdict.events)
     captions = log.captions(frames, rules != Rules(), scope)
+    poster = len(frames) - 1 if found else _first_hit(frames)
+    story, said = {"requests": p.requests, "frames": frames}, None
+    own = Check("own_prefix", Text("nothing is found or read but the prefix it stands for"), not found, found, 0)
+    if p.source == "text":
+        said = yield from text.continued(p, seed, scope, events, poster)
+        captions, poster, own = captions + said.captions, len(captions) + len(said.captions) - 1, said.check(own)
+        story["text"] = said.log
     return Result(
         metrics=_metrics(verdict, found, length),
         checks=[
-            Check("own_prefix", Text("nothing is found or read but the prefix it stands for"), not found, found, 0),
+            own,
             Check("search_ended", Text("the search ended: every state visited, or a counterexample found"),
                   verdict.complete or bool(found), verdict.states, Text("at most {count}", count=number(MOST_STATES))),
             Check("played_back", Text("played back, the actions end as the search said"), wrong == found, wrong, found),
         ],
         tables={"actions": _actions(frames)},
         scenes=[Scene("interleaving", Text("The shortest way to a wrong answer") if found else
-                      Text("A safe interleaving"), {"requests": p.requests, "frames": frames}, captions,
-                      poster=len(frames) - 1 if found else _first_hit(frames))],
+                      Text("A safe interleaving"), story, captions, poster)],
         answer=_answer(length),
         answer_text=Text("The shortest takes {count} actions, found after {states} states.", count=length,
                          states=number(verdict.states)) if found else
@@ -104,6 +113,10 @@ EXPERIMENT = Experiment(
                   "aborted and evicted in between. Is there any order of actions in which a request reads a prefix "
                   "that is not its own?"),
     params=(
+        SOURCE,
+        prefix_text.text_param("text", Text("The beginning that both share"), 'def area(width, height):\n    """Return the '),
+        prefix_text.text_param("ends", Text("How A and B go on, a line for each"), "area of a\nnext "),
+        prefix_text.CHOOSING, prefix_text.ANSWER,
         Param("requests", Text("Requests"), "int", 2, 1, 2, 1,
               help=Text("Each may be aborted at any point and come again.")),
         Param("blocks", Text("Blocks in the pool"), "int", 6, 5, 7, 1),
@@ -121,6 +134,10 @@ EXPERIMENT = Experiment(
         Preset("never-written", Text("Hit on a state never written"),
                Text("Rule 2 is off. A is aborted between schedule and forward; its retry hits blocks that nobody "
                     "wrote, after 8 actions."), {"publish_on_commit": False}, breaks=("own_prefix",)),
+        Preset("real-text", Text("A real text from half a checkpoint"),
+               Text("The same for the trained model: what the reader would have got from the state that was found, beside "
+                    "what is right."),
+               {"source": "text", "evict_together": False, "choosing": "sampled", "answer": 24}, breaks=("own_prefix",)),
         Preset("half-evicted", Text("Half a checkpoint"),
                Text("Rule 3 is off. One group's part is evicted, the sibling still leads to it, and a request goes "
                     "on from another group's state, after 10 actions."), {"evict_together": False}, breaks=("own_prefix",)),

@@ -1,5 +1,6 @@
 """The scene of the tab `checkpoint-atomicity`: actions as lanes, the index, what is read, and the pool."""
 
+from k3core.lab import checkpoint_atomicity_text_view as text_view
 from k3core.lab import drawing as d
 from k3core.lab.checkpoint_atomicity_log import NAMES, UNWRITTEN, wrong_entries
 from k3core.lab.contract import Picture, Result, Scene
@@ -20,6 +21,8 @@ HEADS = (Text("prefix"), Text("rows"), Text("KDA 1"), Text("KDA 2"))
 def draw(result: Result, scene: Scene, frame: int, lang: str, narrow: bool) -> Picture:
     """Lanes of actions on top; what can be found beside what is read; the blocks at the bottom."""
     log, width = scene.events, 340 if narrow else 720
+    if frame >= len(log["frames"]):
+        return text_view.draw(log["text"], frame - len(log["frames"]), scene.captions[frame], narrow, lang)
     now = log["frames"][frame]
     parts, top = _lanes(log, frame, width, lang)
     found, bottom = _index(now, top + 12, width if narrow else 300, lang)

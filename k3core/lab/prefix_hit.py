@@ -4,8 +4,10 @@ import math
 
 import numpy as np
 
+from k3core.decode import START
 from k3core.fleet.latency import ACTIVE_PARAMETERS, ATTENTION_WORK, PREFILL_SPEED, prefill_time, prefill_work, ttft
 from k3core.lab import prefix_hit_view as view
+from k3core.lab import prefix_text
 from k3core.lab.contract import (Check, Column, Experiment, Metric, Prediction, Preset, Progress, Result, Scene,
                                  Table)
 from k3core.lab.display import number
@@ -17,24 +19,24 @@ from k3core.prefix_cache import PrefixCache, Rules
 CLAIM = 0.4  # the saving a public demonstration of this mechanism reports, without its settings
 LENGTHS = (2_000, 8_000, 32_000, 128_000, 1_000_000)
 SHARES = range(0, 101, 10)
+TURNS = 3
+PROMPT = 'def area(width, height):\n    """Return the area."""\n'
+MORE = "\n    # then\n"
 BINS = (0.0, 0.4, 0.7)  # the options of the prediction: nothing, and then up to each of these or more
 
 
 def run(p, seed: int):
     """Serve three turns on a prefix cache, and put times on what each found there. Yields Progress."""
-    turns = conversation(p, np.random.default_rng(seed))
-    server = Server(p.hash_block, p.page, p.grain, p.policy,
-                    rules=Rules(evict_together=p.all_groups))
-    served = [server.serve(turns[0])]
-    lost = server.evict_checkpoint(turns[1], (int(p.lost) - 1,)) if p.lost != "none" else 0
-    for tokens in turns[1:]:
-        yield Progress(len(served), len(turns))
-        served.append(server.serve(tokens))
+    if p.source == "text":
+        p = prefix_text.sized(p, p.page)
+    turns, served, lost = yield from (talk if p.source == "text" else count)(p, seed)
     second = served[1]
-    right = oracle(turns, served[0].saves, lost)
+    first = served[0].ids if p.source == "text" else turns[0]  # with an answer, more is known than was asked
+    right = oracle(first, turns[1], served[0].saves, lost)
     cold, warm = ttft(second.tokens), ttft(second.tokens, second.hit.tokens)
     saved = 1 - warm / cold
-    log, captions, poster = view.story(p, served, lost, common(turns[0], turns[1]))
+    log, captions, poster = view.story(p, served, lost, common(first, turns[1]))
+    same = prefix_text.check(served) if p.source == "text" else None
     tables = {"turns": turns_table(served), "conditions": conditions_table(), "saving": saving_table(),
               "stairs": stairs_table(p)}
     return Result(
@@ -42,8 +44,8 @@ def run(p, seed: int):
         checks=[
             Check("resume", Text("turn 2 resumes at the last boundary that rows and all KDA groups share"),
                   second.hit.tokens == right, second.hit.tokens, right, "tokens"),
-            Check("content", Text("every block taken holds the state or rows of this very prefix"),
-                  not any(turn.wrong for turn in served), max(turn.wrong for turn in served), 0, "tokens"),
+            same or Check("content", Text("every block taken holds the state or rows of this very prefix"),
+                          not any(turn.wrong for turn in served), max(turn.wrong for turn in served), 0, "tokens"),
             Check("last_token", Text("the last token of a prompt is always computed"),
                   all(turn.hit.tokens < turn.tokens for turn in served),
                   min(turn.tokens - turn.hit.tokens for turn in served), Text("at least 1")),
@@ -63,6 +65,31 @@ def run(p, seed: int):
     )
 
 
+def count(p, seed: int):
+    """Three turns of counted tokens -> (prompts, turns served, position of the evicted checkpoint). Yields Progress."""
+    turns = conversation(p, np.random.default_rng(seed))
+    server = Server(p.hash_block, p.page, p.grain, p.policy, rules=Rules(evict_together=p.all_groups))
+    served = [server.serve(turns[0])]
+    lost = server.evict_checkpoint(turns[1], (int(p.lost) - 1,)) if p.lost != "none" else 0
+    for tokens in turns[1:]:
+        yield Progress(len(served), len(turns))
+        served.append(server.serve(tokens))
+    return turns, served, lost
+
+
+def talk(p, seed: int):
+    """The same with the trained model and the reader's text: each turn is all that was said before, and more."""
+    server = prefix_text.TextServer(p.hash_block, p.page, p.grain, p.policy, rules=Rules(evict_together=p.all_groups))
+    more = prefix_text.ids_of("more", p.more)
+    turns, served, lost = [[START, *prefix_text.ids_of("prompt", p.prompt)]], [], 0
+    for turn in range(TURNS):
+        if turn == 1 and p.lost != "none":
+            lost = server.evict_checkpoint(turns[1], (int(p.lost) - 1,))
+        served.append((yield from server.answer(turns[turn], p, seed)))
+        turns.append(turns[turn] + (served[turn].answer if p.kept else []) + more)
+    return turns[:TURNS], served, lost
+
+
 def conversation(p, rng) -> list:
     """The prompts of three turns: turn 2 repeats the first `shared` tokens of turn 1, turn 3 all of turn 2."""
     shared = draw_tokens(rng, p.shared, 0)
@@ -71,9 +98,9 @@ def conversation(p, rng) -> list:
     return [first, second, second + draw_tokens(rng, p.fresh, 3)]
 
 
-def oracle(turns: list, saves: tuple, lost: int) -> int:
+def oracle(first: list, second: list, saves: tuple, lost: int) -> int:
     """Where turn 2 may resume, by comparing tokens: no hash, no index."""
-    limit = min(common(turns[0], turns[1]), len(turns[1]) - 1)
+    limit = min(common(first, second), len(second) - 1)
     return max((end for end in saves if end <= limit and end != lost), default=0)
 
 
@@ -144,7 +171,7 @@ def stairs_table(p) -> Table:
     """Where a prompt resumes that shares n tokens, if every multiple of the grain had a checkpoint."""
     rows = []
     for name, grain in (("grain", p.grain * p.hash_block), ("page", p.page * p.hash_block)):
-        for shared in range(0, view.STAIRS + 1, view.STAIRS // 96):
+        for shared in range(0, view.STAIRS[p.source] + 1, view.STAIRS[p.source] // 96):
             rows.append((shared, name, shared // grain * grain))
     return Table((Column("shared", Text("tokens shared")), Column("by", Text("grid")),
                   Column("hit", Text("resumed at"))), rows)
@@ -160,13 +187,20 @@ EXPERIMENT = Experiment(
                   "resume, and how "
                   "much sooner does its first token come?"),
     params=(
+        prefix_text.SOURCE,
+        prefix_text.text_param("prompt", Text("Prompt of turn 1"), PROMPT),
+        prefix_text.text_param("more", Text("What turns 2 and 3 add"), MORE, 60),
+        Param("kept", Text("The answer stays in the history"), "bool", True, when=prefix_text.TEXT,
+              help=Text("Off: as with reasoning that the client leaves out.")),
+        prefix_text.CHOOSING, prefix_text.ANSWER, prefix_text.BLOCK,
         Param("shared", Text("Tokens shared"), "int", 2800, 10, 32_000, 10,
-              help=Text("What turn 2 repeats of turn 1.")),
-        Param("fresh", Text("New tokens per turn"), "int", 700, 10, 8_000, 10),
+              help=Text("What turn 2 repeats of turn 1."), when=prefix_text.COUNTED),
+        Param("fresh", Text("New tokens per turn"), "int", 700, 10, 8_000, 10, when=prefix_text.COUNTED),
         Param("own", Text("Tokens of turn 1 that are not repeated"), "int", 200, 0, 8_000, 10,
-              help=Text("An edited question, or reasoning that the client leaves out of the history.")),
+              help=Text("An edited question, or reasoning that the client leaves out of the history."),
+              when=prefix_text.COUNTED),
         Param("grain", Text("Checkpoint grid, in hash blocks"), "int", 1, 1, 16, 1),
-        Param("hash_block", Text("Hash block, in tokens"), "int", 512, 128, 6144, 16),
+        Param("hash_block", Text("Hash block, in tokens"), "int", 512, 128, 6144, 16, when=prefix_text.COUNTED),
         Param("page", Text("Page, in hash blocks"), "int", 12, 1, 16, 1),
         Param("policy", Text("Where checkpoints are kept"), "choice", "align",
               choices=tuple(zip(POLICIES, (Text("at the last boundary (align)"),
@@ -185,6 +219,17 @@ EXPERIMENT = Experiment(
         Preset("report", Text("The report's figure"),
                Text("2,800 tokens match, hash block 512, page 6,144: the turn resumes at 2,560, inside a "
                     "page.")),
+        Preset("real-text", Text("A real text"),
+               Text("The trained model goes on with a prompt of 52 characters, is asked for more twice, and resumes where "
+                    "16-character blocks allow: same text, same state, to the bit."), {"source": "text"}),
+        Preset("real-text-dense", Text("The same, a state in every block"),
+               Text("The answer leaves states behind as well: turn 2 goes on inside it, and only what is new is "
+                    "computed."), {"source": "text", "policy": "dense"}),
+        Preset("real-text-broken", Text("A real text from a wrong state"),
+               Text("Group 3's block now holds another request's state, and the hit is taken all the same: no error, "
+                    "another text."),
+               {"source": "text", "choosing": "sampled", "policy": "dense", "more": "\n    ", "answer": 24,
+                "lost": "3", "all_groups": False}, breaks=("resume", "content")),
         Preset("coarse", Text("Hash block = page"),
                Text("Nothing finer than a page of 6,144 tokens can be found: the same 2,800 shared tokens "
                     "hit nothing."),

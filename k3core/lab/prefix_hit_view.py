@@ -1,7 +1,7 @@
 """The scene and charts of the tab `prefix-hit`: three strips, checkpoints below them, and a race of two bars."""
 
 from k3core.fleet.latency import ttft
-from k3core.lab import charts, prefix_strips
+from k3core.lab import charts, prefix_strips, prefix_text_view
 from k3core.lab import drawing as d
 from k3core.lab.contract import Figure, Picture, Result, Scene
 from k3core.lab.display import number
@@ -9,7 +9,7 @@ from k3core.lab.prefix_requests import GROUPS
 from k3core.lab.text import Text
 
 RACE = 4  # frames of the race
-STAIRS = 12_288
+STAIRS = {"counted": 12_288, "text": 384}  # 24 hash blocks
 GROUP_VALUES = ("1", "2", "3")
 _LENGTH_STYLES = {2_000: ("mla", [1, 0]), 8_000: ("state", [6, 3]), 32_000: ("hit", [3, 3]),
                   128_000: ("miss", [8, 3, 2, 3]), 1_000_000: ("ordinary", [2, 2])}
@@ -18,7 +18,8 @@ _LENGTH_STYLES = {2_000: ("mla", [1, 0]), 8_000: ("state", [6, 3]), 32_000: ("hi
 def story(p, served: list, lost: int, shared: int) -> tuple:
     """(log, captions, poster): the lookup of turn 2 question by question, the race, and turn 3 in one go."""
     second = served[1]
-    log = {"rows": [{"tokens": turn.tokens} for turn in served],
+    log = {"rows": prefix_text_view.log_rows(served) if p.source == "text" else [{"tokens": turn.tokens} for turn in served],
+           "source": p.source,
            "hash_block": p.hash_block, "page": p.page * p.hash_block, "grain": p.grain * p.hash_block,
            "grain_param": "grain", "grain_unit": p.hash_block, "shared": p.shared,
            "click": ("lost", GROUP_VALUES if p.lost == "none" else ("none",) * GROUPS),
@@ -27,7 +28,10 @@ def story(p, served: list, lost: int, shared: int) -> tuple:
     told = _Told(log, served, first_points)
     told.first(lost, p)
     told.lookup()
-    told.race()
+    if p.source == "text":
+        told.spoken(1)
+    else:
+        told.race()
     poster = len(told.captions) - 1
     told.rest()
     return log, told.captions, poster
@@ -68,7 +72,10 @@ class _Told:
                       "hashes, and {states} states: one per KDA group at {places}.", tokens=number(turn.tokens),
                       blocks=number(turn.tokens // p.hash_block), states=GROUPS * len(turn.saves),
                       places=prefix_strips.places(turn.saves)),
-                 0, [(0, turn.tokens, "miss")], prefix_strips.stored(turn.saves))
+                 0, [(0, turn.tokens, "miss")],
+                 prefix_strips.stored([end for end in turn.saves if end <= turn.tokens]))
+        if p.source == "text":
+            self.spoken(0)
         if lost and p.all_groups:
             self.add(Text("The checkpoint at {end} is evicted in KDA group {group}. A boundary with a "
                           "state missing is no "
@@ -79,6 +86,16 @@ class _Told:
                           "other groups "
                           "stay, and the index still names all three.", end=number(lost), group=p.lost),
                      1, self.ghosts[1], [])
+        if lost and p.source == "text":
+            self.add(Text("Another request takes the block and leaves its own state in it."), 1, self.ghosts[1], [])
+
+    def spoken(self, index: int):
+        """The model's answer, beside what it writes without a cache."""
+        turn = self.served[index]
+        self.add(prefix_text_view.spoken(turn, Text("Turn {n}", n=index + 1)), index,
+                 [*prefix_strips.taken(turn), (turn.hit.tokens, turn.tokens, "miss"), *prefix_text_view.written(turn)],
+                 (self.resumed() if index == 1 else prefix_strips.resumed(turn)) + prefix_strips.stored(turn.saves),
+                 turn.hit.tokens, self.log["warm"])
 
     def resumed(self) -> list:
         """The states that turn 2 resumes from; where the hit is wrong, only one group's is."""
@@ -144,6 +161,8 @@ class _Told:
                  [*prefix_strips.taken(turn), (hit, turn.tokens, "miss")],
                  prefix_strips.resumed(turn) + prefix_strips.stored(turn.saves), hit,
                  self.log["warm"])
+        if self.log["source"] == "text":
+            self.spoken(2)
 
 
 def _asked(stage: str, end: int, found: bool, log: dict) -> Text:
@@ -169,6 +188,8 @@ def _asked(stage: str, end: int, found: bool, log: dict) -> Text:
 def draw_turns(result: Result, scene: Scene, frame: int, lang: str, narrow: bool) -> Picture:
     """The three strips with their grips, the grid, and the race."""
     log, shown = scene.events, scene.events["frames"][frame]
+    if log["source"] == "text":
+        return prefix_text_view.picture(log, shown, lambda index: _heading(log, index), scene.captions[frame], narrow, lang)
     width, _ = prefix_strips.scale_of(log, narrow)
     parts, bottom = prefix_strips.rows(log, shown, lambda index: _heading(log, index), narrow, lang)
     grid, bottom = prefix_strips.grain_grip(log, narrow, lang, bottom)
@@ -179,7 +200,11 @@ def draw_turns(result: Result, scene: Scene, frame: int, lang: str, narrow: bool
 
 
 def _heading(log: dict, index: int) -> Text:
-    return Text("turn {n}, {tokens} tokens", n=index + 1, tokens=number(log["rows"][index]["tokens"]))
+    row = log["rows"][index]
+    if log["source"] == "text":
+        return Text("turn {n}, {tokens} tokens and an answer of {more}", n=index + 1, tokens=number(row["prompt"]),
+                    more=row["tokens"] - row["prompt"])
+    return Text("turn {n}, {tokens} tokens", n=index + 1, tokens=number(row["tokens"]))
 
 
 def _race(log: dict, now: float | None, top: float, width: float, lang: str) -> tuple:
@@ -217,16 +242,17 @@ def stairs_figure(p) -> Figure:
     """Where a shared prefix resumes, on the grid of checkpoints and on that of pages."""
     grain, page = p.grain * p.hash_block, p.page * p.hash_block
     styles = {"grain": ("hit", [1, 0]), "page": ("mla", [6, 3])}
-    named = [("grain", grain, STAIRS * 2 // 3, Text("checkpoint grid"))]
+    named = [("grain", grain, STAIRS[p.source] * 2 // 3, Text("checkpoint grid"))]
     if page != grain:
-        named.append(("page", page, STAIRS - 1, Text("pages only")))
+        named.append(("page", page, STAIRS[p.source] - 1, Text("pages only")))
     labels = [(at, at // size * size, words, styles[name][0]) for name, size, at, words in named]
     x, y = charts.quantitative("shared", Text("tokens shared")), charts.quantitative("hit", Text("resumed at"))
     layer = charts.line_layer(x, y, charts.series("by", styles), ["shared", "hit"])
     layer["mark"] |= {"interpolate": "step-after", "point": False}
+    most = STAIRS[p.source]
     return Figure("stairs", "stairs", Text("Where a shared prefix resumes"),
                   Text("At the last boundary of the grid, if it holds a checkpoint; up to one grid step is "
                        "computed "
                        "again. Whole pages alone would lose up to a page."),
-                  {"layer": [layer, charts.rule_layer(p.shared if p.shared <= STAIRS else STAIRS),
+                  {"layer": [layer, charts.rule_layer(min(p.shared, most)),
                              charts.label_layer("shared", "hit", labels)]})

@@ -1,8 +1,12 @@
 """Tab `prefix-miss`: a request that finds nothing, why, what it leaves behind, and what the next one finds."""
 
+from types import SimpleNamespace
+
 import numpy as np
 
+from k3core.decode import START
 from k3core.lab import prefix_miss_view as view
+from k3core.lab import prefix_text, tiny_text
 from k3core.lab.contract import Check, Column, Experiment, Metric, Prediction, Preset, Result, Scene, Table
 from k3core.lab.display import number
 from k3core.lab.params import Param, ParamError
@@ -12,6 +16,8 @@ from k3core.lab.text import Text
 from k3core.prefix_cache import Chain, Extra, Policy
 from k3core.traces import Request, TraceCache
 
+TEXT = "import os\n\ndef read_lines(path):\n    with open(path"
+ENDS = ', "rb") as file:\n, "wb") as file:\n, encoding="utf-8")'
 PAGE_BLOCKS = 12  # hash blocks in a page, as in the report: 6,144 / 512
 CAUSES = {
     "own": Text("only the beginning is shared"),
@@ -29,21 +35,19 @@ POLICIES = {
 }
 
 
-def run(p, seed: int) -> Result:
-    """Serve three requests; between the first and the second something is not as it was."""
-    if p.cause in ("own", "token") and p.shared >= p.prompt:
-        raise ParamError("shared", Text("shared is {shared}, but the prompt has {prompt} tokens; share at "
-                                        "most {most}",
-                                        shared=p.shared, prompt=p.prompt, most=p.prompt - 1))
-    prompts = requests(p, np.random.default_rng(seed))
-    server = Server(p.grain, PAGE_BLOCKS, 1, p.policy, chained=p.chained)
-    served = [server.serve(*prompts[0])]
-    lost = server.evict_checkpoint(prompts[1][0], range(GROUPS)) if p.cause == "evicted" else 0
-    served += [server.serve(*prompt) for prompt in prompts[1:]]
+def run(p, seed: int):
+    """Serve three requests; between the first and the second something is not as it was. Yields Progress."""
+    if p.source == "text":
+        p, prompts = written(prefix_text.sized(p, PAGE_BLOCKS))
+        served, lost = yield from read(p, prompts, seed)
+    else:
+        prompts = requests(p, np.random.default_rng(seed))
+        served, lost = count(p, prompts)
     _, second, third = served
-    kept = [(*prompts[0], [end for end in served[0].saves if end != lost])]
+    texts = [turn.ids if p.source == "text" else prompt[0] for turn, prompt in zip(served, prompts)]
+    kept = [(texts[0], prompts[0][1], [end for end in served[0].saves if end != lost])]
     right = oracle(kept, *prompts[1])
-    kept.append((*prompts[1], second.saves))
+    kept.append((texts[1], prompts[1][1], second.saves))
     right_next = oracle(kept, *prompts[2])
     log, captions = view.story(p, PAGE_BLOCKS, served, lost)
     policies, saw, shares = policies_table(p), saw_table(p), shared_table(p)
@@ -52,6 +56,7 @@ def run(p, seed: int) -> Result:
         checks=[
             Check("resume", Text("request 2 resumes where comparing tokens, salt and adapter says"),
                   second.hit.tokens == right, second.hit.tokens, right, "tokens"),
+            prefix_text.check(served) if p.source == "text" else
             Check("content", Text("nothing is taken that was computed for another prefix"),
                   not max(turn.wrong for turn in served), max(turn.wrong for turn in served), 0, "tokens"),
             Check("next", Text("request 3 finds the last boundary that requests 1 and 2 left for it"),
@@ -62,23 +67,74 @@ def run(p, seed: int) -> Result:
         scenes=[Scene("requests", Text("Three requests, one cache"), log, captions, len(captions) - 1)],
         answer=2 * (second.hit.tokens > 0) + (third.hit.tokens > 0),
         answer_text=Text("Request 2 resumes at {second}, request 3 at {third} of {tokens} tokens.",
-                         second=number(second.hit.tokens), third=number(third.hit.tokens), tokens=number(p.prompt)),
+                         second=number(second.hit.tokens), third=number(third.hit.tokens),
+                         tokens=number(third.tokens)),
     )
 
 
+def count(p, prompts: list) -> tuple:
+    """Three requests of counted tokens -> (served, position of the evicted checkpoint)."""
+    server = Server(p.grain, PAGE_BLOCKS, 1, p.policy, chained=p.chained)
+    served = [server.serve(*prompts[0])]
+    lost = server.evict_checkpoint(prompts[1][0], range(GROUPS)) if p.cause == "evicted" else 0
+    return served + [server.serve(*prompt) for prompt in prompts[1:]], lost
+
+
+def read(p, prompts: list, seed: int):
+    """The same read and answered by the trained model. Yields Progress."""
+    server, served, lost = prefix_text.TextServer(p.grain, PAGE_BLOCKS, 1, p.policy, chained=p.chained), [], 0
+    for turn, (ids, extra) in enumerate(prompts):
+        if turn == 1 and p.cause == "evicted":
+            lost = server.evict_checkpoint(ids, range(GROUPS))
+        served.append((yield from server.answer(ids, p, seed, extra)))
+    return served, lost
+
+
+def written(p) -> tuple:
+    """(parameters with the text's lengths in place of those of counted tokens, three requests of the reader's text)."""
+    start, ends = [START, *prefix_text.ids_of("text", p.text)], p.ends.split("\n")
+    if len(ends) != 3:
+        raise ParamError("ends", Text("ends has {count} lines; it takes 3, the end of each request", count=len(ends)))
+    prompts = [start + prefix_text.ids_of("ends", end) for end in ends]
+    shared = len(start)
+    if p.cause == "own":
+        requests = [(prompt, Extra()) for prompt in prompts]
+        shared = common(*prompts[:2])
+    else:
+        first = prompts[0]
+        if p.cause == "token" and p.place >= len(first):
+            raise ParamError("place", Text("place is {place}, but the text has {count} characters", place=p.place,
+                                           count=len(first) - 1))
+        shared = p.place if p.cause == "token" else shared
+        requests = same_tokens(p.cause, first, [*first[:shared], _another(first[shared]), *first[shared + 1 :]]
+                               if p.cause == "token" else first)
+    return SimpleNamespace(**vars(p) | {"grain": p.block, "prompt": len(requests[0][0]), "shared": shared}), requests
+
+
+def _another(token: int) -> int:
+    """Another character: the next letter or digit."""
+    return ord("b" if token == ord("a") else "a")
+
+
 def requests(p, rng) -> list:
-    """(tokens, extra keys) of three requests of the same length; see the parameter `cause`."""
-    plain = Extra()
+    """(tokens, extra keys) of three requests of the same length; see the parameter `cause`. Raises ParamError."""
+    if p.cause in ("own", "token") and p.shared >= p.prompt:
+        raise ParamError("shared", Text("shared is {shared}, but the prompt has {prompt} tokens; share at "
+                                        "most {most}",
+                                        shared=p.shared, prompt=p.prompt, most=p.prompt - 1))
     if p.cause == "own":
         start = draw_tokens(rng, p.shared, 0)
-        return [(start + draw_tokens(rng, p.prompt - p.shared, kind), plain) for kind in (1, 2, 3)]
+        return [(start + draw_tokens(rng, p.prompt - p.shared, kind), Extra()) for kind in (1, 2, 3)]
     first = draw_tokens(rng, p.prompt, 0)
-    if p.cause == "token":
-        second = [*first[: p.shared], first[p.shared] + 1, *first[p.shared + 1 :]]
-        return [(first, plain), (second, plain), (second, plain)]
+    second = [*first[: p.shared], first[p.shared] + 1, *first[p.shared + 1 :]] if p.cause == "token" else first
+    return same_tokens(p.cause, first, second)
+
+
+def same_tokens(cause: str, first: list, second: list) -> list:
+    """(tokens, extra keys) of three requests whose tokens are, but for at most one, the same."""
     before, after = {"salt": (Extra(salt="tenant-a"), Extra(salt="tenant-b")),
-                     "adapter": (plain, Extra(adapter="adapter-1"))}.get(p.cause, (plain, plain))
-    return [(first, before), (first, after), (first, after)]
+                     "adapter": (Extra(), Extra(adapter="adapter-1"))}.get(cause, (Extra(), Extra()))
+    return [(first, before), (second, after), (second, after)]
 
 
 def oracle(kept: list, tokens: list, extra: Extra) -> int:
@@ -88,15 +144,23 @@ def oracle(kept: list, tokens: list, extra: Extra) -> int:
 
 
 def _metrics(p, second, third) -> list:
-    hit = second.hit.tokens
+    hit, tokens = second.hit.tokens, second.tokens
+    how = [Text("each is a state in all {groups} KDA groups, at {places}", groups=GROUPS, places=places(second.saves))]
+    if p.source == "text":
+        state, row = prefix_text.pages(tiny_text.model().config)
+        how += [Text("a state of the trained model, with its convolution window: {state} B in float32, in {groups} KDA "
+                     "layers {all} B", state=number(state), groups=GROUPS, all=number(GROUPS * state)),
+                Text("a row of its MLA layer: {row} B, so a checkpoint is worth {rows} rows", row=number(row),
+                     rows=number(GROUPS * state // row)),
+                Text("request 2 leaves {states} B of states and {rows} B of rows",
+                     states=number(GROUPS * state * len(second.saves)), rows=number(row * (len(second.ids) - 1 - hit)))]
     return [
         token_metric("hit_tokens", Text("request 2 takes from the cache"), hit),
-        Metric("hit_share", Text("of its prompt"), hit / p.prompt, "share", kind="float", scale=1.0),
-        token_metric("recomputed_tokens", Text("request 2 computes"), p.prompt - hit),
+        Metric("hit_share", Text("of its prompt"), hit / tokens, "share", kind="float", scale=1.0),
+        token_metric("recomputed_tokens", Text("request 2 computes"), tokens - hit),
         token_metric("rows_unused", Text("of these had rows, but no state"), second.hit.rows - hit),
         Metric("checkpoints_written", Text("checkpoints that request 2 writes"), len(second.saves),
-               how=(Text("each is a state in all {groups} KDA groups, at {places}", groups=GROUPS,
-                         places=places(second.saves)),)),
+               how=tuple(how)),
         token_metric("next_hit_tokens", Text("request 3 takes from the cache"), third.hit.tokens),
     ]
 
@@ -153,11 +217,19 @@ EXPERIMENT = Experiment(
                   "went wrong, how "
                   "much is computed again, and why does the third request find what the second could not?"),
     params=(
+        prefix_text.SOURCE,
         Param("cause", Text("What differs in request 2"), "choice", "own", choices=tuple(CAUSES.items())),
-        Param("prompt", Text("Tokens of each prompt"), "int", 2200, 16, 8192, 1),
-        Param("shared", Text("Tokens shared"), "int", 1500, 0, 8191, 1,
+        prefix_text.text_param("text", Text("What all requests begin with"), TEXT),
+        prefix_text.text_param("ends", Text("How each goes on, a line for each"), ENDS,
+                               words=Text("Where all tokens are the same, only the first line is used.")),
+        Param("place", Text("Character that differs"), "int", 5, 1, 120, 1, when=prefix_text.TEXT,
+              help=Text("Used where one token differs.")),
+        prefix_text.CHOOSING, prefix_text.ANSWER, prefix_text.BLOCK,
+        Param("prompt", Text("Tokens of each prompt"), "int", 2200, 16, 8192, 1, when=prefix_text.COUNTED),
+        Param("shared", Text("Tokens shared"), "int", 1500, 0, 8191, 1, when=prefix_text.COUNTED,
               help=Text("The first token that differs stands here; unused where all tokens are the same.")),
-        Param("grain", Text("Block and checkpoint grid, in tokens"), "int", 528, 64, 6144, 16),
+        Param("grain", Text("Block and checkpoint grid, in tokens"), "int", 528, 64, 6144, 16,
+              when=prefix_text.COUNTED),
         Param("policy", Text("Where checkpoints are kept"), "choice", "marconi", choices=tuple(POLICIES.items())),
         Param("chained", Text("Hash the parent's key"), "bool", True, breaker=True,
               help=Text("Off: a block's key depends on its own tokens only, so that neither an earlier "
@@ -169,6 +241,13 @@ EXPERIMENT = Experiment(
                Text("Nothing for request 2: the only checkpoint lies at 2,112, in tokens that nobody "
                     "shares. It leaves "
                     "one at 1,056, and from the third request on that is hit.")),
+        Preset("real-text", Text("A real text"),
+               Text("Three prompts begin with the same 51 characters, and the trained model answers each. Request 2 resumes "
+                    "nowhere, request 3 at 48: same text, same state as without a cache."), {"source": "text"}),
+        Preset("real-text-no-parent", Text("A real text, the parent forgotten"),
+               Text("One character differs, early. Request 2 gets request 1's rows and states, and nothing tells it."),
+               {"source": "text", "cause": "token", "chained": False, "choosing": "sampled", "answer": 32},
+               breaks=("resume", "content", "next")),
         Preset("align", Text("The same, last boundary only"),
                Text("Every request writes its checkpoint at 2,112, where the next one already differs: 0 "
                     "for ever."),

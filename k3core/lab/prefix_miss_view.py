@@ -1,6 +1,6 @@
 """The scene and charts of the tab `prefix-miss`: three requests, the second of which finds nothing."""
 
-from k3core.lab import charts, prefix_strips
+from k3core.lab import charts, prefix_strips, prefix_text_view
 from k3core.lab import drawing as d
 from k3core.lab.contract import Figure, Picture, Result, Scene
 from k3core.lab.display import number, percent
@@ -13,14 +13,17 @@ NOTES = {"salt": (Text("salt a"), Text("salt b"), Text("salt b")),
 
 def story(p, page_blocks: int, served: list, lost: int) -> tuple:
     """(log, captions): request 1, what happens then, the lookup and prefill of request 2, request 3."""
-    log = {"rows": [{"tokens": turn.tokens} for turn in served], "hash_block": p.grain, "page": page_blocks * p.grain,
+    rows = prefix_text_view.log_rows(served) if p.source == "text" else [{"tokens": turn.tokens} for turn in served]
+    log = {"rows": rows, "source": p.source, "hash_block": p.grain, "page": page_blocks * p.grain,
            "grain": p.grain, "grain_param": "grain", "grain_unit": 1, "shared": p.shared, "cause": p.cause,
            "click": None, "frames": []}
     told = _Told(p, log, served, lost)
     told.first()
     told.lookup()
     told.prefill()
+    told.spoken(1)
     told.third()
+    told.spoken(2)
     return log, told.captions
 
 
@@ -59,10 +62,19 @@ class _Told:
                       "checkpoints at {places}.",
                       tokens=number(turn.tokens), blocks=number(turn.tokens // self.p.grain), places=prefix_strips.places(turn.saves)),
                  0, [(0, turn.tokens, "miss")], prefix_strips.stored(turn.saves))
+        self.spoken(0)
         if self.lost:
             self.add(Text("Memory runs short: the checkpoint at {end} is evicted in all KDA groups, the "
                           "pages of rows stay.",
                           end=number(self.lost)), 1, [(0, self.served[1].tokens, "ghost")], [])
+
+    def spoken(self, index: int):
+        """Of a real text: the model's answer, beside what it writes without a cache."""
+        turn = self.served[index]
+        if self.p.source == "text":
+            self.add(prefix_text_view.spoken(turn, Text("Request {n}", n=index + 1)), index,
+                     [*prefix_strips.taken(turn), (turn.hit.tokens, turn.tokens, "miss"), *prefix_text_view.written(turn)],
+                     prefix_strips.resumed(turn) + prefix_strips.stored(turn.saves), turn.hit.tokens)
 
     def lookup(self):
         turn, why = self.served[1], _why(self.p)
@@ -99,22 +111,23 @@ class _Told:
     def prefill(self):
         turn = self.served[1]
         hit = turn.hit.tokens
-        for end in sorted({*turn.saves[-3:], turn.tokens}):
-            written = [save for save in turn.saves if save <= end]
-            if end in turn.saves and turn.hit.rows == end > hit:
+        saves = [save for save in turn.saves if save <= turn.tokens]  # others are inside the answer
+        for end in sorted({*saves[-3:], turn.tokens}):
+            written = [save for save in saves if save <= end]
+            if end in saves and turn.hit.rows == end > hit:
                 words = Text("Prefill stops at {end}, where request 2 leaves what others had computed "
                              "before: such a place "
                              "will be met again, so a checkpoint is written.", end=number(end))
-            elif end in turn.saves:
+            elif end in saves:
                 words = Text("Prefill stops at {end}, the policy's boundary, and a checkpoint is written "
                              "in every KDA "
                              "group.", end=number(end))
             else:
                 words = Text("{computed} tokens computed. Request 2 leaves its rows, and checkpoints at "
                              "{places}.",
-                             computed=number(turn.tokens - hit), places=prefix_strips.places(turn.saves))
+                             computed=number(turn.tokens - hit), places=prefix_strips.places(saves))
             self.add(words, 1, [*prefix_strips.taken(turn), (hit, end, "miss"), (end, turn.tokens, "ghost")],
-                     prefix_strips.resumed(turn) + prefix_strips.stored(written), end if end in turn.saves else 0)
+                     prefix_strips.resumed(turn) + prefix_strips.stored(written), end if end in saves else 0)
 
     def third(self):
         turn = self.served[2]
@@ -154,6 +167,8 @@ def _asked(stage: str, end: int, found: bool) -> Text:
 def draw_requests(result: Result, scene: Scene, frame: int, lang: str, narrow: bool) -> Picture:
     """The three strips, the grid with its grip, and where the prompts part."""
     log, shown = scene.events, scene.events["frames"][frame]
+    if log["source"] == "text":
+        return prefix_text_view.picture(log, shown, lambda index: _heading(log, index), scene.captions[frame], narrow, lang)
     width, _ = prefix_strips.scale_of(log, narrow)
     parts, bottom = prefix_strips.rows(log, shown, lambda index: _heading(log, index), narrow, lang)
     grid, bottom = prefix_strips.grain_grip(log, narrow, lang, bottom)
@@ -163,7 +178,8 @@ def draw_requests(result: Result, scene: Scene, frame: int, lang: str, narrow: b
 
 
 def _heading(log: dict, index: int) -> Text:
-    tokens = number(log["rows"][index]["tokens"])
+    row = log["rows"][index]
+    tokens = number(row.get("prompt", row["tokens"]))
     if log["cause"] in NOTES:
         return Text("request {n}, {tokens} tokens, {note}", n=index + 1, tokens=tokens, note=NOTES[log["cause"]][index])
     return Text("request {n}, {tokens} tokens", n=index + 1, tokens=tokens)

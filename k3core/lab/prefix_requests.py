@@ -36,16 +36,20 @@ def without_parent(data: bytes) -> bytes:
 
 
 class Watched(Index):
-    """An index that writes down what it was asked."""
+    """An index that writes down what it was asked, and what was added to it."""
 
     def __init__(self, verify: bool, kind: str, asked: list):
         super().__init__(verify)
-        self.kind, self.asked = kind, asked
+        self.kind, self.asked, self.added = kind, asked, []
 
     def find(self, link):
         entry = super().find(link)
         self.asked.append((self.kind, link.end, entry is not None))
         return entry
+
+    def add(self, entry, alive=()):
+        super().add(entry, alive)
+        self.added.append(entry)
 
 
 class Server:
@@ -55,14 +59,16 @@ class Server:
                  chained: bool = True, rules: Rules = Rules()):
         self.hash_block, self.page = hash_block, page_blocks * hash_block
         self.hasher = sha256 if chained else without_parent
-        tables = PageTables(BlockPool(BLOCKS), 1 + GROUPS)
-        self.cache = PrefixCache(tables, self.page, hash_block, Policy(policy), grain_blocks * hash_block,
-                                 rules=rules, hasher=self.hasher, verify=chained)
+        self.cache = self._cache(Policy(policy), grain_blocks * hash_block,
+                                 {"rules": rules, "hasher": self.hasher, "verify": chained})
         self.asked = []
         self.cache.rows = Watched(chained, "rows", self.asked)
         self.cache.checkpoints = Watched(chained, "checkpoint", self.asked)
         self.holds = {}  # block -> (extra, tokens, how many of them), None for what must not be read
         self.requests = 0
+
+    def _cache(self, policy: Policy, grain: int, options: dict) -> PrefixCache:
+        return PrefixCache(PageTables(BlockPool(BLOCKS), 1 + GROUPS), self.page, self.hash_block, policy, grain, **options)
 
     def serve(self, tokens: list, extra: Extra | None = None) -> Served:
         """Look a request up, prefill what is missing, leave rows and checkpoints behind."""

@@ -107,7 +107,7 @@ def grain_grip(log: dict, narrow: bool, lang: str, top: float) -> tuple:
 def findable(log: dict, index: int) -> list:
     """Segments of a request that is over: the rows that can be found, and the rest of its last block."""
     tokens = log["rows"][index]["tokens"]
-    whole = tokens // log["hash_block"] * log["hash_block"]
+    whole = log["rows"][index].get("read", tokens) // log["hash_block"] * log["hash_block"]
     return [(0, whole, "mla"), (whole, tokens, "free")]
 
 
@@ -160,6 +160,8 @@ def legend(log: dict, frame: dict) -> list:
         "wrong": Text("taken, but of another prefix: {tokens} tokens", tokens=number(counts.get("wrong", 0))),
         "padding": Text("rows found, but no state there: {tokens} tokens", tokens=number(counts.get("padding", 0))),
         "miss": Text("computed: {tokens} tokens", tokens=number(counts.get("miss", 0))),
+        "accepted": Text("written by the model: {tokens} tokens", tokens=number(counts.get("accepted", 0))),
+        "mistaken": Text("written otherwise than without a cache: {tokens} tokens", tokens=number(counts.get("mistaken", 0))),
         "ghost": Text("not reached yet: {tokens} tokens", tokens=number(counts.get("ghost", 0))),
     }
     lines = [(style, text) for style, text in words.items() if counts.get(style)]

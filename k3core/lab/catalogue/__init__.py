@@ -1,4 +1,4 @@
-"""The Chinese catalogue: one module per tab and `common`, each a dict ZH from English template to Chinese."""
+"""The Chinese catalogue: one module per tab, `common` and `prefix_text`, each a dict ZH from English template to Chinese."""
 
 from functools import cache
 from importlib import import_module
@@ -20,7 +20,7 @@ def translate(template: str, lang: str) -> str:
 def chinese() -> dict:
     """All entries of all modules. Two modules may share an entry but not disagree about it."""
     entries = {}
-    for name in ("common", *TABS.values(), *WORKBENCHES.values(), *HOME.values()):
+    for name in ("common", "prefix_text", *TABS.values(), *WORKBENCHES.values(), *HOME.values()):
         for english, translation in import_module(f"k3core.lab.catalogue.{name}").ZH.items():
             if entries.setdefault(english, translation) != translation:
                 raise ValueError(f"two translations of {english!r}: {entries[english]!r} and {translation!r}")

@@ -116,4 +116,33 @@ ZH = {
         "2,930 个状态，尝试约 17,000 个动作，没有一个出错。需要等一会儿。",
     "After how many actions, at best, can a request go wrong with these rules?": "在这些规则下，请求最快在多少个动作之后会出错？",
     "it cannot": "不会出错", "5 or fewer": "5 个以内", "6 to 10": "6 到 10 个", "more than 10": "10 个以上",
+    # real text
+    "nowhere: names of prefixes": "不取词元，只用前缀的名字",
+    "The beginning that both share": "两个请求共有的开头",
+    "How A and B go on, a line for each": "A 和 B 各自的后续，每个一行",
+    "A real text from half a checkpoint": "半个检查点写出的真实文本",
+    "The same for the trained model: what the reader would have got from the state that was found, beside what is right.":
+        "换成训练过的模型：读者从查到的状态会得到什么，旁边是正确的文本。",
+    "text has {count} characters; it takes one or more for each shared token":
+        "text 有 {count} 个字符；每个共享词元至少要一个",
+    "ends has {count} lines; it takes 2, how A and B go on": "ends 有 {count} 行；需要 2 行，A 和 B 各自的后续",
+    "nothing is found or read but the prefix it stands for, and the text is right": "查到和读到的都正是它所代表的前缀，文本也正确",
+    "The same for the trained model: each name stands for a piece of the text. {who} goes on after {count} tokens, from "
+    "{differing} wrong numbers out of {numbers}. What nobody wrote is zero here; an engine would find what was there before.":
+        "换成训练过的模型：每个名字代表一段文本。{who} 在 {count} 个词元之后继续，所依据的 {numbers} 个数中有 {differing} 个是错的。没人写过的内容"
+        "在这里是零；真实引擎会读到块里原来的东西。",
+    "The same for the trained model: each name stands for a piece of the text. {who} goes on after {count} tokens, and all "
+    "{numbers} numbers that it goes on from are right.":
+        "换成训练过的模型：每个名字代表一段文本。{who} 在 {count} 个词元之后继续，所依据的 {numbers} 个数全部正确。",
+    "The reader gets {text} where {right} is right: {count} characters differ, and no error is raised.":
+        "读者得到 {text}，正确的是 {right}：有 {count} 个字符不同，没有任何报错。",
+    "The reader gets {text}, by luck the right text: the states it comes from stay wrong.":
+        "读者得到 {text}，碰巧是正确的文本：它所依据的状态仍然是错的。",
+    "The reader gets {text}, which is right to the bit.": "读者得到 {text}，逐位正确。",
+    "{who}'s text, and the names of its pieces": "{who} 的文本，以及各段的名字",
+    "not computed again: {count} tokens": "不再计算：{count} 个词元",
+    "right": "正确",
+    "what the reader gets": "读者得到的",
+    "characters that are right: {count}": "正确的字符：{count}",
+    "characters that differ: {count}": "不同的字符：{count}",
 }

@@ -173,4 +173,21 @@ ZH = {
     "MLA rows that can be found: {tokens} tokens": "可以查到的 MLA 行：{tokens} 个词元",
     "KDA checkpoints: {count} in {groups} groups": "KDA 检查点：{groups} 个组共 {count} 份",
     "evicted or not there: {count}": "已驱逐或不存在：{count}",
+    # real text
+    "Prompt of turn 1": "第 1 轮的提示词",
+    "What turns 2 and 3 add": "第 2、3 轮追加的内容",
+    "The answer stays in the history": "回答留在历史里",
+    "Off: as with reasoning that the client leaves out.": "关闭时：如同客户端不放进历史的推理过程。",
+    "The trained model goes on with a prompt of 52 characters, is asked for more twice, and resumes where 16-character blocks "
+    "allow: same text, same state, to the bit.":
+        "训练过的模型接着一段 52 个字符的提示词往下写，又被追问两次，并在 16 字符的块允许的位置继续：文本和状态逐位相同。",
+    "The same, a state in every block": "同上，每个块都存状态",
+    "The answer leaves states behind as well: turn 2 goes on inside it, and only what is new is computed.":
+        "回答也会留下状态：第 2 轮从回答中间继续，只计算新的部分。",
+    "A real text from a wrong state": "从错误状态写出的真实文本",
+    "Group 3's block now holds another request's state, and the hit is taken all the same: no error, another text.":
+        "组 3 的块里现在是另一个请求的状态，却照样命中：没有报错，文本变了。",
+    "turn {n}, {tokens} tokens and an answer of {more}": "第 {n} 轮，{tokens} 个词元，回答 {more} 个",
+    "Another request takes the block and leaves its own state in it.": "另一个请求拿走了这个块，把自己的状态留在里面。",
+    "Turn {n}": "第 {n} 轮",
 }
