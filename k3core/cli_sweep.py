@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import closing
 from pathlib import Path
 
 ASK_ABOVE = 100_000  # points
@@ -30,17 +31,16 @@ def run(args) -> dict:
     from .sweep.report import check_site
     from .sweep.spec import read_spec
 
-    spec = Path(args.spec)
-    jobs = _jobs(args)
-    check_site(args.site)
-    sweep = read_spec(spec)
-    _ask(len(sweep), args.yes)
-    folder = Path(args.out or f"{spec.stem}-results")
-    journal = Journal(folder)
     try:
-        return _sweep(sweep, journal, folder, jobs, args)
-    finally:
-        journal.close()
+        spec, jobs = Path(args.spec), _jobs(args)
+        check_site(args.site)
+        sweep = read_spec(spec)
+        _ask(len(sweep), args.yes)
+        folder = Path(args.out or f"{spec.stem}-results")
+        with closing(Journal(folder)) as journal:
+            return _sweep(sweep, journal, folder, jobs, args)
+    except KeyboardInterrupt:
+        raise SystemExit(_stopped()) from None
 
 
 def _sweep(sweep, journal, folder: Path, jobs: int, args) -> dict:
@@ -59,14 +59,22 @@ def _sweep(sweep, journal, folder: Path, jobs: int, args) -> dict:
         written = write_tables(sweep, journal, folder)
         drawn = write_report(sweep, written, folder, args.site)
     except KeyboardInterrupt:
-        print(f"k3core: stopped; {len(journal.places):,} points are in {folder}, and the same command goes on from there",
-              file=sys.stderr)
-        raise SystemExit(130) from None
+        raise SystemExit(_stopped(_kept(journal, folder))) from None
     except OSError as error:
-        raise OSError(f"{error}; {len(journal.places):,} points are in {folder}, and the same command goes on from "
-                      "there") from None
+        raise OSError(f"{error}; {_kept(journal, folder)}") from None
     return {"points": len(sweep), "computed": progress.done, "kept": progress.kept, "failed": written.failed,
-            "errors": written.errors[:3], "charts": drawn, "results": str(folder / RESULTS), "table": str(folder / TABLE), "report": str(folder / REPORT)}
+            "errors": written.errors[:3], "charts": drawn, "results": str(folder / RESULTS),
+            "table": str(folder / TABLE), "report": str(folder / REPORT)}
+
+
+def _kept(journal, folder: Path) -> str:
+    return f"{len(journal.places):,} points are in {folder}, and the same command goes on from there"
+
+
+def _stopped(kept: str = "nothing was computed") -> int:
+    """Say so -> the exit status after Ctrl-C."""
+    print(f"k3core: stopped; {kept}", file=sys.stderr)
+    return 130
 
 
 def _compute(sweep, indices: list, journal, progress, jobs: int, scheduler: str | None) -> None:

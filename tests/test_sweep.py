@@ -3,6 +3,7 @@
 import csv
 import errno
 import json
+import math
 import os
 import re
 import shlex
@@ -10,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ from k3core.cli import build_parser
 from k3core.lab.registry import experiment
 from k3core.sweep import commands, pools, report
 from k3core.sweep.journal import Journal
+from k3core.sweep.links import address
 from k3core.sweep.running import DIED, Progress, duration
 from k3core.sweep.spec import read_spec, sweep_from
 
@@ -185,6 +188,14 @@ def test_ctrl_c_keeps_what_was_computed(here, capsys, monkeypatch):
     assert files(here / "hits-results") == files(here / "whole")
 
 
+def test_ctrl_c_before_the_first_point(here, capsys, monkeypatch):
+    def stop(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("k3core.sweep.spec.open_file", stop)
+    assert sweep(capsys, "hits.toml") == (130, "", "k3core: stopped; nothing was computed\n")
+
+
 @pytest.mark.parametrize("cut", [1, 40, 200])
 def test_a_line_that_was_cut_off_costs_one_point(here, capsys, cut):
     sweep(capsys, "hits.toml")
@@ -277,6 +288,35 @@ def test_retry_failed_computes_them_again(here, capsys, monkeypatch):
     assert lines(here / "hits-results/results.jsonl")[0]["error"] == "ZeroDivisionError: division by zero"
     assert sweep(capsys, "hits.toml", "--retry-failed")[1].startswith("16 points: 16 computed now, 0 before, 0 failed")
     assert files(here / "hits-results") == files(here / "whole")
+
+
+@pytest.mark.parametrize(("returned", "error"), [
+    (({"rate": math.inf}, "d"), "inf cannot be part of a result; report None or a sentence instead"),
+    (ValueError("two\nlines \ud800"), "two lines \\ud800"), (MemoryError("no room"), "MemoryError: no room")])
+def test_what_no_file_could_hold_is_a_failed_point(here, capsys, monkeypatch, returned, error):
+    def compute(params, seed, files):
+        if isinstance(returned, Exception):
+            raise returned
+        return returned
+
+    monkeypatch.setitem(commands.COMMANDS, "replay", replace(commands.COMMANDS["replay"], compute=compute))
+    assert "16 failed" in sweep(capsys, "hits.toml")[1]
+    assert {row["error"] for row in lines(here / "hits-results/results.jsonl")} == {error}
+
+
+def test_models_and_traces_of_ones_own_are_files_of_a_point(here, capsys):
+    (here / "config.json").write_text('{"num_hidden_layers": 2, "num_attention_heads": 4, "head_dim": 8}')
+    (here / "size.toml").write_text('command = "size"\n[grid]\nmodel = ["config.json", "kimi-k3"]\n')
+    (here / "run.toml").write_text('command = "run"\n[grid]\nslug = "traces"\ntrace = "trace.jsonl"\nsweep = "never"\n')
+    for name in ("size", "run"):
+        assert "0 failed" in sweep(capsys, f"{name}.toml")[1]
+    own, k3 = lines(here / "size-results/results.jsonl")
+    assert own["metrics"]["bytes_per_token"] == 2 * 2 * 4 * 8 * 2 and len(own["files"]["model"]) == 64
+    assert k3["files"] == {} and k3["metrics"]["bytes_per_token"] == 27_648
+    row, = lines(here / "run-results/results.jsonl")
+    assert row["metrics"]["requests"] == 60
+    assert address(read_spec(here / "run.toml").point(0)) == (
+        f"traces.html#sweep=never&file.trace={row['files']['trace']}")
 
 
 def test_a_trace_that_changes_meanwhile_is_refused_by_its_points(here, capsys, monkeypatch):

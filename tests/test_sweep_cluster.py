@@ -183,6 +183,9 @@ def test_a_point_that_kills_its_workers_is_told_from_a_scheduler_that_is_gone(mo
     pool.running = {Future(FutureCancelledError("key", "lost")): ["tasks"]}
     with pytest.raises(OSError, match="the scheduler at tcp://x:1 is gone"):
         pool.wait()
+    pool.running = {Future(ModuleNotFoundError("No module named 'k3core'")): ["tasks"]}
+    with pytest.raises(ValueError, match="a worker lacks something: No module named 'k3core'; install the same"):
+        pool.wait()
 
 
 def test_a_scheduler_that_goes_away_costs_one_line(here, capsys, cluster):

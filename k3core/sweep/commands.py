@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from .. import cli_fleet, cli_replay, cli_run, cli_size, models
-from ..lab.contract import dumps, json_value, plain
+from ..lab.contract import dumps, plain
 from ..lab.params import Param
 from ..lab.registry import experiment
 from ..sizing import resolve
@@ -148,7 +148,7 @@ def _run(params: dict, seed: int | None, files: dict) -> tuple[dict, str]:
     settings = {k: v for k, v in params.items() if k not in ("slug", "preset")}
     texts = {name: _text(file) for name, file in files.items()}
     result = cli_run.answer(params["slug"], params.get("preset"), settings, seed, texts)
-    metrics = {one.key: json_value(plain(one.value)) for one in result.metrics if one.kind != "error"}
+    metrics = {one.key: plain(one.value) for one in result.metrics if one.kind != "error"}
     return metrics | {"checks_failed": sum(not check.passed for check in result.checks)}, result.digest()
 
 

@@ -131,8 +131,9 @@ class Cluster:
         self.client = _client(distributed, address)
         self.running = {}  # future -> tasks
         try:
-            self._check_versions()
-            self.sources = {file.sha256: self._send(file) for file in files}
+            with self._reached():
+                self._check_versions()
+                self.sources = {file.sha256: self._send(file) for file in files}
         except BaseException:
             self.client.close()
             raise
@@ -140,21 +141,20 @@ class Cluster:
     @property
     def width(self) -> int:
         """Two batches per thread, so that none waits for the network."""
-        return 2 * max(1, sum(self.client.nthreads().values()))
+        with self._reached():
+            return 2 * max(1, sum(self.client.nthreads().values()))
 
     def submit(self, tasks: list) -> None:
         needed = {sha256 for _, _, _, files in tasks for sha256, _ in files.values()}
         sources = {sha256: self.sources[sha256] for sha256 in needed}
-        future = self.client.submit(compute_batch, __version__, self.command, tasks, sources, pure=False)
+        with self._reached():
+            future = self.client.submit(compute_batch, __version__, self.command, tasks, sources, pure=False)
         self.running[future] = tasks
 
     def wait(self) -> list:
-        try:
-            with self.client.as_current():
-                done = self.dask.wait(list(self.running), return_when="FIRST_COMPLETED").done
+        with self._reached(), self.client.as_current():
+            done = self.dask.wait(list(self.running), return_when="FIRST_COMPLETED").done
             return [(self.running.pop(future), self._outcome(future)) for future in done]
-        except (self.dask.client.CancelledError, self.dask.comm.CommClosedError):
-            raise OSError(f"the scheduler at {self.address} is gone") from None
 
     def close(self) -> None:
         if self.running:
@@ -166,6 +166,17 @@ class Cluster:
             return future.result()
         except self.dask.KilledWorker:
             return None
+        except ImportError as error:  # on a worker that joined later
+            raise ValueError(f"a worker lacks something: {error}; install the same everywhere") from None
+
+    @contextmanager
+    def _reached(self):
+        """Dask's several ways to say that the scheduler does not answer any more, as one."""
+        try:
+            yield
+        except (self.dask.client.CancelledError, self.dask.client.ClosedClientError, self.dask.comm.CommClosedError,
+                TimeoutError, RuntimeError):
+            raise OSError(f"the scheduler at {self.address} is gone") from None
 
     def _send(self, file: File):
         import dask

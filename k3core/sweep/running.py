@@ -29,12 +29,13 @@ def compute(sweep: Sweep, indices: list[int], pool, journal: Journal, progress: 
     waiting, alone, deaths = deque(indices), deque(), {}
     seconds = done = 0
     while waiting or alone or pool.running:
-        while (waiting or alone) and len(pool.running) < pool.width:
+        width = pool.width
+        while (waiting or alone) and len(pool.running) < width:
             if alone:
                 pool.submit([alone.popleft()])
             else:
                 mean = seconds / done if done else BATCH_SECONDS
-                size = min(BATCH_POINTS, BATCH_SECONDS / max(mean, 1e-9), len(waiting) / (2 * pool.width))
+                size = min(BATCH_POINTS, BATCH_SECONDS / max(mean, 1e-9), len(waiting) / (2 * width))
                 pool.submit([sweep.point(waiting.popleft()).task for _ in range(max(1, int(size)))])
         for tasks, outcome in pool.wait():
             if outcome:

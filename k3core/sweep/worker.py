@@ -20,13 +20,19 @@ def compute_batch(version: str, command: str, tasks: list, sources: dict) -> tup
 
 
 def _record(command: str, key: str, params: dict, seed: int | None, files: dict, sources: dict) -> dict:
-    from .commands import COMMANDS  # here, so that a worker starts before it imports NumPy
+    from ..lab.contract import json_value  # here, so that a process can start before it imports NumPy
+    from .commands import COMMANDS
 
     try:
         files = {name: File(sha256, title, sources[sha256]) for name, (sha256, title) in files.items()}
         metrics, digest = COMMANDS[command].compute(params, seed, files)
-        return {"key": key, "metrics": metrics, "digest": digest}
+        return {"key": key, "metrics": {name: json_value(value) for name, value in metrics.items()}, "digest": digest}
     except ValueError as error:
-        return {"key": key, "error": " ".join(str(error).split())}
+        return {"key": key, "error": _line(str(error))}
     except Exception as error:  # a defect at one point must not cost the others
-        return {"key": key, "error": " ".join(f"{type(error).__name__}: {error}".split())}
+        return {"key": key, "error": _line(f"{type(error).__name__}: {error}")}
+
+
+def _line(message: str) -> str:
+    """One line that every file can hold."""
+    return " ".join(message.split()).encode("utf-8", "backslashreplace").decode("utf-8")
