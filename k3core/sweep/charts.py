@@ -124,7 +124,8 @@ def draw(panel: Panel, chosen: Plan, bounds: tuple, styles: dict) -> str | None:
         number = int(match[1])
         point = points[number]
         label = " ".join(filter(None, (point["line"], f"{chosen.x}={point['x']}:", f"{point['mean']:.6g}")))
-        return f'<a href="{escape(addresses[number])}" aria-label="{escape(label)}">'
+        # The same link is in the table, for those who do not point at drawings.
+        return f'<a href="{escape(addresses[number])}" tabindex="-1"><title>{escape(label)}</title>'
 
     return re.sub(f'<a xlink:href="{re.escape(LINK)}([0-9]+)">', link, svg)
 

@@ -56,9 +56,9 @@ def write_report(sweep: Sweep, written: Written, folder: Path, site: str | None)
     drawings = _charts(sweep, rows, written, addresses) if len(rows) <= DRAWN else (
         f"<p>{len(sweep):,} points are too many to draw here; {RESULTS} has them all.</p>")
     parts = [_head(sweep, written), drawings, _table(sweep, rows, written, addresses), _failures(written),
-             f"<h2>The sweep</h2>\n<pre>{escape(sweep.source.strip())}</pre>"]
+             f'<h2>The sweep</h2>\n<pre tabindex="0">{escape(sweep.source.strip())}</pre>']
     with Replacement(folder / REPORT) as file:
-        file.write("\n".join(filter(None, parts)) + "\n</body>\n</html>\n")
+        file.write("\n".join(filter(None, parts)) + "\n</main>\n</body>\n</html>\n")
     return find_spec("vl_convert") is not None
 
 
@@ -85,6 +85,7 @@ def _head(sweep: Sweep, written: Written) -> str:
 <style>{STYLE}</style>
 </head>
 <body>
+<main>
 <h1>{escape(title)}</h1>
 <p>{len(sweep):,} points{failed}. Everywhere {escape(fixed) or "the defaults"}. <span class="muted">k3core {__version__}
 </span></p>"""
