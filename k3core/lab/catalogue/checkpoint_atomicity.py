@@ -122,18 +122,18 @@ ZH = {
     "How A and B go on, a line for each": "A 和 B 各自的后续，每个一行",
     "A real text from half a checkpoint": "半个检查点写出的真实文本",
     "The same for the trained model: what the reader would have got from the state that was found, beside what is right.":
-        "换成训练过的模型：读者从查到的状态会得到什么，旁边是正确的文本。",
+        "换成训练好的模型：读者从查到的状态会得到什么，旁边是正确的文本。",
     "text has {count} characters; it takes one or more for each shared token":
         "text 有 {count} 个字符；每个共享词元至少要一个",
-    "ends has {count} lines; it takes 2, how A and B go on": "ends 有 {count} 行；需要 2 行，A 和 B 各自的后续",
+    "ends has {count} lines with text; it takes 2, how A and B go on": "ends 有 {count} 行文字；需要 2 行，A 和 B 各自的后续",
     "nothing is found or read but the prefix it stands for, and the text is right": "查到和读到的都正是它所代表的前缀，文本也正确",
     "The same for the trained model: each name stands for a piece of the text. {who} goes on after {count} tokens, from "
     "{differing} wrong numbers out of {numbers}. What nobody wrote is zero here; an engine would find what was there before.":
-        "换成训练过的模型：每个名字代表一段文本。{who} 在 {count} 个词元之后继续，所依据的 {numbers} 个数中有 {differing} 个是错的。没人写过的内容"
+        "换成训练好的模型：每个名字代表一段文本。{who} 在 {count} 个词元之后继续，所依据的 {numbers} 个数中有 {differing} 个是错的。没人写过的内容"
         "在这里是零；真实引擎会读到块里原来的东西。",
     "The same for the trained model: each name stands for a piece of the text. {who} goes on after {count} tokens, and all "
     "{numbers} numbers that it goes on from are right.":
-        "换成训练过的模型：每个名字代表一段文本。{who} 在 {count} 个词元之后继续，所依据的 {numbers} 个数全部正确。",
+        "换成训练好的模型：每个名字代表一段文本。{who} 在 {count} 个词元之后继续，所依据的 {numbers} 个数全部正确。",
     "The reader gets {text} where {right} is right: {count} characters differ, and no error is raised.":
         "读者得到 {text}，正确的是 {right}：有 {count} 个字符不同，没有任何报错。",
     "The reader gets {text}, by luck the right text: the states it comes from stay wrong.":

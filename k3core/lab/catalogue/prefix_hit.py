@@ -180,7 +180,7 @@ ZH = {
     "Off: as with reasoning that the client leaves out.": "关闭时：如同客户端不放进历史的推理过程。",
     "The trained model goes on with a prompt of 52 characters, is asked for more twice, and resumes where 16-character blocks "
     "allow: same text, same state, to the bit.":
-        "训练过的模型接着一段 52 个字符的提示词往下写，又被追问两次，并在 16 字符的块允许的位置继续：文本和状态逐位相同。",
+        "训练好的模型接着一段 52 个字符的提示词往下写，又被追问两次，并在 16 字符的块允许的位置继续：文本和状态逐位相同。",
     "The same, a state in every block": "同上，每个块都存状态",
     "The answer leaves states behind as well: turn 2 goes on inside it, and only what is new is computed.":
         "回答也会留下状态：第 2 轮从回答中间继续，只计算新的部分。",

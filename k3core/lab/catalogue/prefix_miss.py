@@ -156,12 +156,12 @@ ZH = {
     "place is {place}, but the text has {count} characters": "place 是 {place}，但文本只有 {count} 个字符",
     "Three prompts begin with the same 51 characters, and the trained model answers each. Request 2 resumes nowhere, request "
     "3 at 48: same text, same state as without a cache.":
-        "三个提示词的前 51 个字符相同，训练过的模型逐个回答。请求 2 无处可以继续，请求 3 从 48 继续：文本和状态与不用缓存时相同。",
+        "三个提示词的前 51 个字符相同，训练好的模型逐个回答。请求 2 无处可以继续，请求 3 从 48 继续：文本和状态与不用缓存时相同。",
     "A real text, the parent forgotten": "真实文本，忘记父块",
     "One character differs, early. Request 2 gets request 1's rows and states, and nothing tells it.":
         "很早就有一个字符不同。请求 2 拿到请求 1 的行和状态，却没有任何提示。",
     "a state of the trained model, with its convolution window: {state} B in float32, in {groups} KDA layers {all} B":
-        "训练过的模型的一份状态连同卷积窗口：float32 下 {state} B，{groups} 个 KDA 层共 {all} B",
+        "训练好的模型的一份状态连同卷积窗口：float32 下 {state} B，{groups} 个 KDA 层共 {all} B",
     "a row of its MLA layer: {row} B, so a checkpoint is worth {rows} rows":
         "它的 MLA 层的一行：{row} B，所以一个检查点相当于 {rows} 行",
     "request 2 leaves {states} B of states and {rows} B of rows": "请求 2 留下 {states} B 的状态和 {rows} B 的行",

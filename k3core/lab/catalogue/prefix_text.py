@@ -6,10 +6,10 @@ ZH = {
     "Characters per answer": "每次回答的字符数",
     "Hash block, in characters": "哈希块（字符数）",
     "{name} holds {character}; the trained model reads ASCII only, one token per character":
-        "{name} 里有 {character}；训练过的模型只读 ASCII，每个字符一个词元",
+        "{name} 里有 {character}；训练好的模型只读 ASCII，每个字符一个词元",
     "page is {page} hash blocks of {block} characters; the trained model's KDA state takes as much as {rows} rows, so take "
     "{least} hash blocks or more":
-        "page 是 {page} 个哈希块，每块 {block} 个字符；训练过的模型的 KDA 状态相当于 {rows} 行，所以至少要 {least} 个哈希块",
+        "page 是 {page} 个哈希块，每块 {block} 个字符；训练好的模型的 KDA 状态相当于 {rows} 行，所以至少要 {least} 个哈希块",
     # check
     "text, states and rows are, to the bit, those of a run without a cache": "文本、状态和行与不用缓存的运行逐位相同",
     "{differing} of {numbers} numbers differ; tokens were chosen with a lead of {lead} or more":
