@@ -82,8 +82,8 @@ def overhead(folder: Path) -> None:
         took, processor = run(sweep, folder, jobs)
         each = 1000 * (processor - starting - loop) / len(sweep)
         waited = 1000 * (jobs * took - wall) / len(sweep)
-        print(f"  {jobs} process{'es' * (jobs > 1)}: {took:.2f} s, {processor - starting:.2f} s of processor; beyond the "
-              f"loop, per point: {waited:.2f} ms on the clock, {each:.2f} ms of processor")
+        print(f"  {jobs} process{'es' * (jobs > 1)}: {took:.2f} s, {processor - starting:.2f} s of processor; beyond "
+              f"the loop, per point: {waited:.2f} ms on the clock, {each:.2f} ms of processor")
 
 
 def speedup(folder: Path) -> None:

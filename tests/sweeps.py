@@ -20,6 +20,14 @@ tp = 8
 """
 
 
+FILES = ("results.jsonl", "results.csv", "report.html")
+
+
+def files(folder):
+    """What must not depend on how it was computed."""
+    return {name: (folder / name).read_bytes() for name in FILES}
+
+
 def write_trace(path, requests=60, seed=1):
     lines = generate_trace(WORKLOADS["agentic"], requests, np.random.default_rng(seed))
     path.write_text("".join(json.dumps(request._asdict()) + "\n" for request in lines))

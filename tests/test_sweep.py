@@ -7,15 +7,12 @@ import math
 import os
 import re
 import shlex
-import signal
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sweeps import HITS, Inline, lines, sweep, write_trace
+from sweeps import FILES, HITS, Inline, files, lines, sweep, write_trace
 
 from k3core import cli_fleet, cli_replay, cli_size
 from k3core.cli import build_parser
@@ -28,7 +25,6 @@ from k3core.sweep.spec import read_spec, sweep_from
 
 ROOT = Path(__file__).parents[1]
 TRACES = Path(os.environ.get("K3_TRACES", "traces"))
-FILES = ("results.jsonl", "results.csv", "report.html")
 
 
 @pytest.fixture
@@ -40,10 +36,6 @@ def here(tmp_path, monkeypatch):
     write_trace(tmp_path / "trace.jsonl")
     (tmp_path / "hits.toml").write_text(HITS)
     return tmp_path
-
-
-def files(folder):
-    return {name: (folder / name).read_bytes() for name in FILES}
 
 
 # --- a point is what the command answers ---
@@ -377,96 +369,3 @@ def test_progress_tells_how_long_it_will_take(monkeypatch):
                                                 (12_000, "3 h 20 min")])
 def test_durations(seconds, words):
     assert duration(seconds) == words
-
-
-# --- processes ---
-
-FLEET = 'command = "fleet"\nseeds = 20\n[grid]\npreset = "claim"\nvip_percent = [10, 25]\n'
-
-
-def start(folder, *arguments):
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
-    return subprocess.Popen([sys.executable, "-m", "k3core", "sweep", "fleet.toml", *arguments], cwd=folder, text=True,
-                            env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
-
-
-def wait_for(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
-
-
-@pytest.fixture(scope="module")
-def fleet(tmp_path_factory):
-    """A folder with fleet.toml, computed by one process into `one`."""
-    folder = tmp_path_factory.mktemp("fleet")
-    (folder / "fleet.toml").write_text(FLEET)
-    process = start(folder, "--jobs", "1", "--out", "one")
-    out, err = process.communicate(timeout=120)
-    assert process.returncode == 0 and "40 points: 40 computed now" in out, err
-    return folder
-
-
-def test_any_number_of_processes_gives_the_same_and_a_killed_one_costs_nothing(fleet):
-    psutil = pytest.importorskip("psutil")
-    process = start(fleet, "--jobs", "3", "--out", "three")
-    journal = fleet / "three/journal.jsonl"
-    wait_for(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 4)
-    workers = [child for child in psutil.Process(process.pid).children() if "spawn_main" in " ".join(child.cmdline())]
-    assert len(workers) == 3
-    workers[1].kill()
-    out, err = process.communicate(timeout=120)
-    assert process.returncode == 0 and all(" of 40 points" in line for line in err.splitlines()), err
-    assert "40 points: 40 computed now, 0 before, 0 failed" in out
-    assert files(fleet / "three") == files(fleet / "one")
-
-
-def test_stopped_by_ctrl_c_then_killed_it_goes_on_and_leaves_no_process(fleet):
-    psutil = pytest.importorskip("psutil")
-    journal = fleet / "stopped/journal.jsonl"
-    seen = 0
-    for number in (signal.SIGINT, signal.SIGKILL):
-        process = start(fleet, "--jobs", "2", "--out", "stopped")
-        wait_for(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= seen + 3)
-        children = psutil.Process(process.pid).children()
-        if number == signal.SIGINT:
-            os.killpg(process.pid, number)  # as a terminal does
-        else:
-            process.kill()
-        out, err = process.communicate(timeout=60)
-        wait_for(lambda: not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children))
-        seen = journal.read_bytes().count(b"\n")
-        if number == signal.SIGINT:
-            assert process.returncode == 130 and out == "" and err.startswith("k3core: stopped; "), err
-    process = start(fleet, "--jobs", "2", "--out", "stopped", "--json")
-    out, err = process.communicate(timeout=120)
-    answer = json.loads(out)
-    assert answer["kept"] >= seen - 1 and answer["computed"] + answer["kept"] == 40
-    assert files(fleet / "stopped") == files(fleet / "one")
-
-
-def test_a_worker_stays_as_large_as_it_was(tmp_path):
-    """The memory of a process over 1,000 points, in batches, after the first 100."""
-    resource = pytest.importorskip("resource")
-    assert resource
-    write_trace(tmp_path / "trace.jsonl", 20)
-    (tmp_path / "sweep.toml").write_text('command = "replay"\n[grid]\ntrace = "trace.jsonl"\n'
-                                         'capacity_gib = {start = 1, stop = 1000, step = 1}\n')
-    program = f"""
-import resource, sys
-from pathlib import Path
-from k3core import __version__
-from k3core.sweep.spec import read_spec
-from k3core.sweep.worker import compute_batch
-sweep = read_spec(Path({str(tmp_path / "sweep.toml")!r}))
-sources = {{file.sha256: file.source for file in sweep.files.values()}}
-for start in range(0, 1000, 100):
-    tasks = [sweep.point(index).task for index in range(start, start + 100)]
-    records, _ = compute_batch(__version__, "replay", tasks, sources)
-    assert all("metrics" in record for record in records)
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-"""
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
-    sizes = list(map(int, done.stdout.split()))
-    assert sizes[-1] - sizes[0] < (2_000 if sys.platform != "darwin" else 2_000_000), sizes  # KiB, on macOS bytes

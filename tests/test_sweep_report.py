@@ -216,7 +216,8 @@ def test_a_link_opens_the_trace_with_the_settings_of_its_point(here, capsys):
      {"block_size": "block_size", "num_blocks": "num_blocks"}),
     ('command = "run"\nseeds = [0, 5]\n[grid]\nslug = "prefix-hit"\n', None),
     ('command = "run"\n[grid]\nslug = "byte-cost"\npreset = ["no-gate", "k3-vllm"]\ndk = [64]\n', None),
-    ('command = "fleet"\nseeds = [0, 2]\n[grid]\npreset = "claim"\nvip_percent = [20, 40]\nfail_at = 8\nrecover_at = 13\n',
+    ('command = "fleet"\nseeds = [0, 2]\n[grid]\npreset = "claim"\nvip_percent = [20, 40]\nfail_at = 8\n'
+     'recover_at = 13\n',
      {"vip_p99_shared_ms": "vip_p99_shared_ms", "vip_p99_isolated_ms": "vip_p99_isolated_ms"}),
 ])  # fmt: skip
 def test_a_link_opens_what_the_point_was(source, metrics):

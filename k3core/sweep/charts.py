@@ -118,7 +118,8 @@ def draw(panel: Panel, chosen: Plan, bounds: tuple, styles: dict) -> str | None:
     addresses = [address for series in panel.series.values() for *_, address in series]
     for number, point in enumerate(points):
         point["href"] = f"{LINK}{number}"
-    svg = vl_convert.vegalite_to_svg(json.dumps(_specification(points, addresses, panel.metric, chosen, bounds, styles)))
+    specification = _specification(points, addresses, panel.metric, chosen, bounds, styles)
+    svg = vl_convert.vegalite_to_svg(json.dumps(specification))
 
     def link(match: re.Match) -> str:
         number = int(match[1])
@@ -133,7 +134,8 @@ def draw(panel: Panel, chosen: Plan, bounds: tuple, styles: dict) -> str | None:
 def styles_of(found: list[Panel]) -> dict:
     """Line -> (number of its colour, dashes): no two of the first 32 are alike."""
     names = dict.fromkeys(name for panel in found for name in panel.series)
-    return {name: (place % COLOURS, DASHES[(place + place // COLOURS) % len(DASHES)]) for place, name in enumerate(names)}
+    return {name: (place % COLOURS, DASHES[(place + place // COLOURS) % len(DASHES)])
+            for place, name in enumerate(names)}
 
 
 def bounds_of(found: list[Panel], metric: str) -> tuple[float, float]:
@@ -169,7 +171,8 @@ def _specification(points: list, addresses: list, metric: str, chosen: Plan, bou
                        "encoding": {"x": x, "y": y, "color": colour, "strokeDash": dash, "order": {"field": "place"}}})
     for linked in (False, True):
         some = [point for point, address in zip(points, addresses, strict=True) if bool(address) == linked]
-        encoding = {"x": x, "y": y, "color": colour} | ({"href": {"field": "href", "type": "nominal"}} if linked else {})
+        href = {"href": {"field": "href", "type": "nominal"}} if linked else {}
+        encoding = {"x": x, "y": y, "color": colour} | href
         if some:
             layers.append({"data": {"values": some}, "encoding": encoding,
                            "mark": {"type": "point", "filled": True, "size": 36, "opacity": 1}})

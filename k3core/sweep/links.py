@@ -56,7 +56,8 @@ def _size(point: Point) -> tuple:
     file = point.files.get("model")
     model = cli_size.model_from(file.read(), file.name) if file else models.load(point.params["model"])
     full = resolve(model, settings)
-    params = {name: getattr(full, name) for name in ("tp", "kv_dtype", "drafts", "conv_dtype", "align", "mode", "grouping")}
+    same = ("tp", "kv_dtype", "drafts", "conv_dtype", "align", "mode", "grouping")
+    params = {name: getattr(full, name) for name in same}
     params |= {"state_dtype": settings.state_dtype or "model", "num_blocks": settings.num_blocks or 0}
     params |= {} if file else {"model": model.name}
     params |= {} if full.max_model_len is None else {"max_model_len": full.max_model_len}

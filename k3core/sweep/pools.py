@@ -1,7 +1,8 @@
 """Where points are computed: processes of this machine, or the workers of a Dask cluster. One interface for both.
 
-width: batches to keep under way. submit(tasks); wait() -> the tasks that ended, each with its outcome: (records,
-seconds), or None where the process that computed them died. deaths: how many of these a single point may cause. close().
+width: batches to keep under way. submit(tasks); wait() -> the batches that ended, each as its tasks and their outcome:
+(records, seconds), or None where the process that computed them died. deaths: how many of these a single point may
+cause. close().
 """
 
 import os

@@ -18,7 +18,8 @@ PANELS = 24
 
 STYLE = """
 :root { color-scheme: light dark; --paper: #fbfaf7; --ink: #1a1a17; --muted: #63625b; --rule: #dcdad2; --bad: #b84a00;
-  --s0: #0072b2; --s1: #d55e00; --s2: #009e73; --s3: #a8508a; --s4: #7a5fc0; --s5: #a07000; --s6: #2d8fc4; --s7: #6b6a63; }
+  --s0: #0072b2; --s1: #d55e00; --s2: #009e73; --s3: #a8508a; --s4: #7a5fc0; --s5: #a07000; --s6: #2d8fc4;
+  --s7: #6b6a63; }
 @media (prefers-color-scheme: dark) { :root { --paper: #181816; --ink: #ecebe5; --muted: #a3a198; --rule: #3a3934;
   --bad: #f08a4b; --s0: #5fb4ec; --s1: #f0813a; --s2: #2bbf93; --s3: #de94bd; --s4: #b09ae8; --s5: #e0b040;
   --s6: #97d3f5; --s7: #bab8af; } }
@@ -48,7 +49,7 @@ def check_site(site: str | None) -> None:
 def write_report(sweep: Sweep, written: Written, folder: Path, site: str | None) -> bool:
     """Write report.html -> whether its charts could be drawn. Raises OSError, ValueError for [report]."""
     with open(folder / RESULTS, encoding="utf-8") as lines:
-        rows = [json.loads(line) for line, _ in zip(lines, range(DRAWN + 1))]
+        rows = [json.loads(line) for line, _ in zip(lines, range(DRAWN + 1), strict=False)]
     base = None if site is None else site if site.endswith(("/", ".html")) else site + "/"
     addresses = [None] * len(rows)
     if base and len(rows) <= DRAWN:
@@ -73,7 +74,8 @@ def _head(sweep: Sweep, written: Written) -> str:
                       for axis in sweep.axes if len(axis) > 1)
     seeds = f"{len(sweep.seeds):,} seeds" if len(sweep.seeds) > 1 else ""
     title = f"{sweep.command}: {', '.join(filter(None, (sizes, seeds))) or 'one point'}"
-    fixed = ", ".join(f"{name}={cell(value)}" for axis in sweep.axes if len(axis) == 1 for name, value in axis[0].items())
+    fixed = ", ".join(f"{name}={cell(value)}" for axis in sweep.axes if len(axis) == 1
+                      for name, value in axis[0].items())
     failed = f', <span class="bad">{written.failed:,} failed</span>' if written.failed else ""
     return f"""<!doctype html>
 <html lang="en">
@@ -102,8 +104,8 @@ def _charts(sweep: Sweep, rows: list, written: Written, addresses: list) -> str:
                                                if any(panel.metric == metric for panel in found)}
     text = [f"<h2>{escape(', '.join(chosen.y))} against {escape(chosen.x)}</h2>"]
     if chosen.averaged:
-        text.append(f"<p>Lines are means over {escape(' and '.join(chosen.averaged))}, bands reach from the least to the "
-                    "greatest.</p>")
+        text.append(f"<p>Lines are means over {escape(' and '.join(chosen.averaged))}, bands reach from the least to "
+                    "the greatest.</p>")
     if chosen.color:
         text.append(_legend(chosen.color, styles))
     text.append('<div class="panels">')
@@ -120,7 +122,8 @@ def _charts(sweep: Sweep, rows: list, written: Written, addresses: list) -> str:
 
 def _legend(name: str, styles: dict) -> str:
     items = "".join(
-        f'<li><svg width="34" height="8" aria-hidden="true"><line x1="0" y1="4" x2="34" y2="4" stroke="var(--s{colour})" '
+        f'<li><svg width="34" height="8" aria-hidden="true"><line x1="0" y1="4" x2="34" y2="4" '
+        f'stroke="var(--s{colour})" '
         f'stroke-width="2.5" stroke-dasharray="{" ".join(map(str, dashes))}"/></svg>{escape(line)}</li>'
         for line, (colour, dashes) in styles.items())
     return f'<ul class="lines" aria-label="lines"><li class="muted">{escape(name)}</li>{items}</ul>'
@@ -141,7 +144,7 @@ def _table(sweep: Sweep, rows: list, written: Written, addresses: list) -> str:
         text.append(f"<p>The same at every point: {same}.</p>")
     text += ['<div class="wide" tabindex="0" role="region" aria-label="Points"><table>',
              f"<thead><tr>{head}</tr></thead><tbody>"]
-    for one, there in list(zip(rows, addresses))[:LISTED]:
+    for one, there in list(zip(rows, addresses, strict=True))[:LISTED]:
         values = charts.values_of(one)
         cells = [escape(cell(values.get(name))) for name in names] or [sweep.command]
         if there:
@@ -168,5 +171,6 @@ def _failures(written: Written) -> str:
     if not written.failed:
         return ""
     items = "".join(f'<li class="bad">{escape(error)}</li>' for error in written.errors)
-    more = f"<p>The first {len(written.errors)} of {written.failed:,}.</p>" if written.failed > len(written.errors) else ""
+    shown = len(written.errors)
+    more = f"<p>The first {shown} of {written.failed:,}.</p>" if written.failed > shown else ""
     return f"<h2>Points that failed</h2>\n<ul>{items}</ul>{more}"

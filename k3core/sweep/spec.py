@@ -84,8 +84,8 @@ class Sweep:
     @property
     def varying(self) -> list[str]:
         """Parameters that differ between points; the seed among them, last, where there are several."""
-        names = [name for axis in self.axes if len(axis) > 1 for name in dict.fromkeys(n for part in axis for n in part)]
-        return names + ["seed"] * (len(self.seeds) > 1)
+        names = dict.fromkeys(name for axis in self.axes if len(axis) > 1 for part in axis for name in part)
+        return [*names, *["seed"] * (len(self.seeds) > 1)]
 
 
 def read_spec(path: Path) -> Sweep:
@@ -218,8 +218,8 @@ def _seeds(name: str, given) -> Sequence[int | None]:
     values = _values("seeds", given) if isinstance(given, (list, dict)) else [given]
     for value in values:
         if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**32 or values == [given]:
-            raise ValueError(f"seeds is {shown(value)}; it must be how many (1 to {MOST:,}), or a list or range of whole "
-                             "numbers from 0 to 4294967295")
+            raise ValueError(f"seeds is {shown(value)}; it must be how many (1 to {MOST:,}), or a list or range of "
+                             "whole numbers from 0 to 4294967295")
     return values
 
 

@@ -9,8 +9,9 @@ from .files import File
 def compute_batch(version: str, command: str, tasks: list, sources: dict) -> tuple[list, float]:
     """Records of these points, and the seconds they took.
 
-    tasks: (key, parameters, seed, {parameter: (SHA-256, name of the file)}); sources: SHA-256 -> path or content. What is
-    wrong with a point becomes its record; nothing about a point is raised. Raises ValueError for another version.
+    tasks: (key, parameters, seed, {parameter: (SHA-256, name of the file)}); sources: SHA-256 -> path or content.
+    What is wrong with a point becomes its record; nothing about a point is raised. Raises ValueError for another
+    version.
     """
     if version != __version__:
         raise ValueError(f"a worker has k3core {__version__}, this is {version}; install the same everywhere")
