@@ -131,13 +131,13 @@ EXPERIMENT = Experiment(
         Param("evict_together", Text("Rule 3: evict all groups together"), "bool", True, breaker=True),
     ),
     presets=(
-        Preset("never-written", Text("Hit on a state never written"),
-               Text("Rule 2 is off. A is aborted between schedule and forward; its retry hits blocks that nobody "
-                    "wrote, after 8 actions."), {"publish_on_commit": False}, breaks=("own_prefix",)),
         Preset("real-text", Text("A real text from half a checkpoint"),
                Text("The same for the trained model: what the reader would have got from the state that was found, beside "
                     "what is right."),
                {"source": "text", "evict_together": False, "choosing": "sampled", "answer": 24}, breaks=("own_prefix",)),
+        Preset("never-written", Text("Hit on a state never written"),
+               Text("Rule 2 is off. A is aborted between schedule and forward; its retry hits blocks that nobody "
+                    "wrote, after 8 actions."), {"publish_on_commit": False}, breaks=("own_prefix",)),
         Preset("half-evicted", Text("Half a checkpoint"),
                Text("Rule 3 is off. One group's part is evicted, the sibling still leads to it, and a request goes "
                     "on from another group's state, after 10 actions."), {"evict_together": False}, breaks=("own_prefix",)),

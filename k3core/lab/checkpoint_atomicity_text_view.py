@@ -4,7 +4,7 @@ from k3core.lab import drawing as d
 from k3core.lab.contract import Picture
 from k3core.lab.display import number
 from k3core.lab.prefix_strips import MARGIN
-from k3core.lab.prefix_text_view import CELL, HEAD, LINE, Grid, cell, cuts
+from k3core.lab.prefix_text_view import CELL, HEAD, LINE, Grid, cell, compared, cuts
 from k3core.lab.text import Text
 
 BLOCK = 16  # characters that a line has a multiple of
@@ -60,10 +60,9 @@ def _texts(log: dict, grid: Grid, top: float, narrow: bool, lang: str) -> tuple:
     for index, (title, key) in enumerate(((Text("right"), "right"), (Text("what the reader gets"), "wrong"))):
         left, y = (0, top + index * (HEAD + LINE)) if narrow else (index * grid.width / 2, top)
         parts.append(d.text(left + MARGIN, y + 13, title.render(lang), "label strong"))
-        place = Grid(len(log["right"]), True)
-        inner = []
-        for at, (mine, right) in enumerate(zip(log[key], log["right"])):
-            inner += cell(place, at, at + 1, y + HEAD, "accepted" if mine == right else "mistaken", log[key])
+        place = Grid(len(log["right"]), True, 1)
+        inner = [part for start, end, style in compared(log[key], log["right"])
+                 for part in cell(place, start, end, y + HEAD, style, log[key])]
         parts.append(d.group(inner, transform=f"translate({d.number(left)},0)"))
         bottom = y + HEAD + LINE
     return parts, bottom

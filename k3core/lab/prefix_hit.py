@@ -216,12 +216,12 @@ EXPERIMENT = Experiment(
                         "the hit is taken with one state missing.")),
     ),
     presets=(
-        Preset("report", Text("The report's figure"),
-               Text("2,800 tokens match, hash block 512, page 6,144: the turn resumes at 2,560, inside a "
-                    "page.")),
         Preset("real-text", Text("A real text"),
                Text("The trained model goes on with a prompt of 52 characters, is asked for more twice, and resumes where "
                     "16-character blocks allow: same text, same state, to the bit."), {"source": "text"}),
+        Preset("report", Text("The report's figure"),
+               Text("2,800 tokens match, hash block 512, page 6,144: the turn resumes at 2,560, inside a "
+                    "page.")),
         Preset("real-text-dense", Text("The same, a state in every block"),
                Text("The answer leaves states behind as well: turn 2 goes on inside it, and only what is new is "
                     "computed."), {"source": "text", "policy": "dense"}),

@@ -50,7 +50,8 @@ class _Told:
         turn = self.served[index]
         if index == 0:
             return prefix_strips.findable(self.log, 0)
-        return [*prefix_strips.taken(turn), (turn.hit.tokens, turn.tokens, "miss")]
+        answer = prefix_text_view.written(turn) if self.p.source == "text" else []
+        return [*prefix_strips.taken(turn), (turn.hit.tokens, turn.tokens, "miss"), *answer]
 
     def _left(self, index: int) -> list:
         return [(end, group, "rejected" if index == 0 and end == self.lost else "state")

@@ -19,12 +19,12 @@ INKS = {"hit": "on-dark", "miss": "on-dark", "mla": "on-dark", "wrong": "on-dark
 
 
 class Grid:
-    """Where characters stand: whole hash blocks, as many as fit a line."""
+    """Where characters stand: whole hash blocks, as many as fit a line but at most `most`."""
 
-    def __init__(self, block: int, narrow: bool):
+    def __init__(self, block: int, narrow: bool, most: int = 64):
         self.width = 340 if narrow else 720
         room = self.width - 2 * MARGIN
-        blocks = max(1, int(room // (block * LEAST)))
+        blocks = max(1, min(most, int(room // (block * LEAST))))
         self.pitch = min(MOST, room / (blocks * block))
         self.line = blocks * block
 
@@ -121,14 +121,16 @@ def _without(grid: Grid, row: dict, shown: dict, top: float, lang: str) -> list:
 
 def written(turn) -> list:
     """Segments of an answer: what the model would also have written without a cache, and what not."""
-    out, at = [], turn.tokens
-    for mine, right in zip(turn.answer, turn.right):
-        style = "accepted" if mine == right else "mistaken"
-        if out and out[-1][2] == style:
-            out[-1] = (out[-1][0], at + 1, style)
-        else:
-            out.append((at, at + 1, style))
-        at += 1
+    return compared(turn.answer, turn.right, turn.tokens)
+
+
+def compared(mine, right, at: int = 0) -> list:
+    """Segments from `at` on: where two texts agree, and where not."""
+    out = []
+    for place, (one, other) in enumerate(zip(mine, right), at):
+        style = "accepted" if one == other else "mistaken"
+        start = out.pop()[0] if out and out[-1][2] == style else place
+        out.append((start, place + 1, style))
     return out
 
 
