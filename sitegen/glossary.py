@@ -26,7 +26,7 @@ class Term:
 
     def title(self, lang: str) -> str:
         title = self.spellings[lang][0]
-        return title[0].upper() + title[1:] if title.islower() and "_" not in title else title
+        return title[0].upper() + title[1:] if lang == "en" and title.islower() and "_" not in title else title
 
 
 @cache

@@ -78,4 +78,4 @@ def value_in_words(param: dict, value) -> str:
     if param["kind"] == "list":
         return ", ".join(map(str, value))
     text = f"{value:,}" if param["kind"] == "int" else f"{value:g}" if param["kind"] == "float" else str(value)
-    return f"{text} {param['unit']}".strip()
+    return f"{text}\N{NO-BREAK SPACE}{param['unit']}".strip()
