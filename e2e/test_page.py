@@ -184,6 +184,20 @@ def test_pointing_lights_the_same_thing_everywhere(live):
     assert lit == ["layout:recover"] * 2  # the same layout in both tables
 
 
+def test_pointing_at_a_row_lights_its_curve_and_the_other_way_round(visit, http_root):
+    tab = visit(f"{http_root}/tabs/allocation-jitter.html#guess=1")
+    tab.settle()
+    row = tab.page.locator('[data-table="verdict"] tr[data-id="allocator:unified"]')
+    curves = tab.page.locator('[data-figure] .mark-line [data-id="allocator:unified"]')
+    assert curves.count() >= 2
+    row.hover()
+    assert curves.evaluate_all("(nodes) => nodes.every((node) => node.classList.contains('lit'))")
+    curves.first.dispatch_event("pointerover")
+    assert "lit" in row.get_attribute("class")
+    tab.page.locator("h1").hover()
+    assert tab.page.locator(".lit").count() == 0
+
+
 # --- scenes -----------------------------------------------------------------------------------------------------
 
 
@@ -201,6 +215,14 @@ def test_a_scene_is_stepped_with_keys(live):
     live.page.wait_for_function(f"() => /^[1-7] /.test(document.querySelector('{SCENE} .counter').textContent)")
     live.page.keyboard.press("Space")
     assert play.get_attribute("aria-pressed") == "false"
+    live.page.focus(f"{SCENE} .player input")
+    for key, frame in (("Home", 0), ("ArrowRight", 1), ("End", 8), ("ArrowLeft", 7)):
+        live.page.keyboard.press(key)
+        live.settle()
+        assert live.text(f"{SCENE} .counter") == f"{frame} / 8"
+    live.page.keyboard.press("Space")
+    assert play.get_attribute("aria-pressed") == "true"
+    live.page.keyboard.press("Space")
 
 
 def test_a_scene_is_stepped_with_its_buttons_and_slider(live):

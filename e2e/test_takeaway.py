@@ -62,8 +62,7 @@ def test_a_saved_drawing_needs_no_style_sheet(live, figure, scheme):
         assert foreign not in text.replace('xmlns="http://www.w3.org/2000/svg"', ""), foreign
     used = {value[5:-1] for node in root.iter() for value in node.attrib.values() if value.startswith("url(#")}
     assert used <= {node.get("id") for node in root.iter()}
-    shapes = [node for node in root.iter() if node.tag in (NAMESPACE + "rect", NAMESPACE + "path")]
-    brightness = sum(int(part) for part in shapes[0].get("fill")[4:-1].split(","))
+    brightness = sum(int(part) for part in root.find(NAMESPACE + "rect").get("fill")[4:-1].split(","))
     assert brightness > 700 if scheme == "light" else brightness < 120
     words = " ".join("".join(node.itertext()) for node in root.iter(NAMESPACE + "text"))
     assert live.text(f"{figure} .scene-title") in words and expected(SLUG)["digest"][:12] in words
@@ -157,6 +156,7 @@ def test_the_saved_json_is_the_text_that_python_wrote(live):
 
 def test_an_edited_result_says_so_wherever_it_goes(live):
     live.page.locator(".tools [data-edit]").click()
+    live.page.wait_for_selector("#editor textarea")
     live.page.evaluate("""() => {
       const sheet = document.querySelector("#editor textarea");
       sheet.value = sheet.value.replace("kept if p.count_gate", "kept if not p.count_gate") + "# \\u4e00 '''\\n";

@@ -108,12 +108,12 @@ class SceneView {
 
   key(event) {
     const moves = { ArrowLeft: this.wanted - 1, ArrowRight: this.wanted + 1, Home: 0, End: this.last };
-    if (event.target === this.slider || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
     if (event.key in moves && event.target.closest(".picture")) {
       event.preventDefault();
       this.pause();
       this.go(moves[event.key]);
-    } else if (event.key === " " && event.target.closest(".picture")) {
+    } else if (event.key === " " && (event.target === this.slider || event.target.closest(".picture"))) {
       event.preventDefault();
       this.timer ? this.pause() : this.play();
     }

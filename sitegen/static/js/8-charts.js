@@ -49,16 +49,22 @@ class Charts {
       return;
     }
     for (const child of [...picture.children]) if (child !== place) child.remove();
-    // The drawing keeps with each mark what it stands for: where its row has an id, it lights with its like.
-    for (const node of $$("svg *", place)) {
-      const { datum } = node.__data__ || {};
-      if (datum && datum.id) node.dataset.id = datum.id;
-    }
+    markLikes(place);
     this.views.set(spec.name, { text, view });
   }
 
   close() {
     for (const { view } of this.views.values()) view.finalize();
     this.views.clear();
+  }
+}
+
+// A chart's mark lights with its like: a row {policy: "dense"} stands for what tables and drawings call policy:dense.
+function markLikes(place) {
+  const known = new Set($$("#lab [data-id]").map((node) => node.dataset.id));
+  for (const node of $$("svg *", place)) {
+    const { datum } = node.__data__ || {}; // Vega keeps each mark's row here
+    const id = datum && Object.entries(datum).map((pair) => pair.join(":")).find((candidate) => known.has(candidate));
+    if (id) node.dataset.id = id;
   }
 }
