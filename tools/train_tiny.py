@@ -343,8 +343,8 @@ def held_out_bits(model, held_out, length=512, limit=None):
     rows = torch.from_numpy(np.stack(windows).astype(np.int64))
     total = 0.0
     for part in rows.split(32):
-        logits = model(part[:, :-1])[:, half:]
-        total += F.cross_entropy(logits.reshape(-1, logits.shape[-1]), part[:, 1 + half :].reshape(-1), reduction="sum").item()
+        logits, truth = model(part[:, :-1])[:, half:], part[:, 1 + half :]
+        total += F.cross_entropy(logits.flatten(0, 1), truth.flatten(), reduction="sum").item()
     return total / (len(rows) * half) / math.log(2)
 
 
