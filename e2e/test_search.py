@@ -23,7 +23,10 @@ def opened(tab, words: str = "", key: bool = True):
 @pytest.fixture
 def read(visit, roots):
     """A function: (path, way) -> a visit; over http Python never arrives, from disk the page would wait for it."""
-    return lambda path=f"{TAB}#guess=0", way="http", **options: visit(f"{roots[way]}/{path}", python=way == "file", **options)
+    def go(path: str = f"{TAB}#guess=0", way: str = "http", **options):
+        return visit(f"{roots[way]}/{path}", python=way == "file", **options)
+
+    return go
 
 
 @pytest.mark.parametrize("way", ["http", "file"])
@@ -104,7 +107,8 @@ def test_the_keyboard_goes_round_and_out(read):
     box = page.locator(".search input")
 
     def chosen():
-        return box.get_attribute("aria-activedescendant"), page.locator(f"{OPTION}[aria-selected=true]").get_attribute("id")
+        selected = page.locator(f"{OPTION}[aria-selected=true]")
+        return box.get_attribute("aria-activedescendant"), selected.get_attribute("id")
 
     count = page.locator(OPTION).count()
     assert chosen() == ("search-0", "search-0") and count > 3

@@ -23,12 +23,12 @@ def prose(lang: str, name: str, here: str = "") -> str:
     which lies `here` from the page. Raises FileNotFoundError."""
     markdown = _markdown()
     markdown.core.ruler.push("terms", lambda state: _link_terms(state.tokens, lang, name, here))
-    markdown.core.ruler.push("reports", lambda state: [item.attrSet("id", anchor) for anchor, item, _ in _reports(state.tokens)])
+    markdown.core.ruler.push("reports", lambda state: _name_reports(state.tokens))
     return markdown.render(_text(lang, name))
 
 
 def reports(lang: str, name: str) -> list:
-    """The field reports of a page, the list under its last heading: (anchor, what is in bold at its start, all of it)."""
+    """The field reports of a page, the list under its last heading: (anchor, what is in bold at its start, all)."""
     found = []
     for anchor, _, tokens in _reports(_markdown().parse(_text(lang, name))):
         bold = [index for index, token in enumerate(tokens) if token.type in ("strong_open", "strong_close")]
@@ -61,6 +61,11 @@ def _reports(tokens: list) -> list:
     last = max((index for index, token in enumerate(tokens) if token.type == "heading_open"), default=0)
     items = [index for index in range(last, len(tokens)) if tokens[index].type == "list_item_open"]
     return [(f"report-{number}", tokens[index], tokens[index + 2].children) for number, index in enumerate(items, 1)]
+
+
+def _name_reports(tokens: list) -> None:
+    for anchor, item, _ in _reports(tokens):
+        item.attrSet("id", anchor)
 
 
 def _plain(tokens: list) -> str:

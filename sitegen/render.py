@@ -63,7 +63,7 @@ def render(out: Path, assets, base_url: str | None, report) -> None:
 
 def write_static(out: Path, assets, scripts: str) -> dict:
     """Style sheet, page scripts, worker, chart library and manifest, named by content; returns name -> path."""
-    worker = (STATIC / "worker.js").read_text(encoding="utf-8")
+    worker, every = (STATIC / "worker.js").read_text(encoding="utf-8"), [experiment(slug) for slug in everything()]
     style = "".join(path.read_text(encoding="utf-8") for path in sorted((STATIC / "css").glob("*.css")))
     static = {
         "style": _place(out, "site.css", style),
@@ -71,11 +71,11 @@ def write_static(out: Path, assets, scripts: str) -> dict:
         "worker": _place(out, "worker.js", f"K3.workerSource = {_script_json(worker)};\n"),
         "vega": _place(out, "vega.js", charts.library()),
         "sources": _place(out, "sources.js",
-                          f"K3.sources = {_script_json(sources.texts([experiment(slug) for slug in everything()]))};\n"),
+                          f"K3.sources = {_script_json(sources.texts(every))};\n"),
         "icon": _place(out, "icon.svg", (STATIC / "icon.svg").read_text(encoding="utf-8")),
     }
     found = {lang: _place(out, f"search-{lang}.js", "K3.found = Object.assign(K3.found || {}, "
-                          f"{_script_json({lang: search.index([experiment(slug) for slug in everything()], lang, page_path)})});\n")
+                          f"{_script_json({lang: search.index(every, lang, page_path)})});\n")
              for lang in LANGUAGES}
     terms = {lang: _place(out, f"terms-{lang}.js", "K3.terms = Object.assign(K3.terms || {}, "
                           f"{_script_json({lang: glossary.definitions(lang)})});\n") for lang in LANGUAGES}

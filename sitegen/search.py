@@ -5,7 +5,8 @@ from sitegen import content, glossary, words
 from sitegen.claims import words as claims
 
 # Kind -> what the page calls it, in the order in which equally good finds are listed.
-KINDS = {"tab": "Tab", "param": "Control", "preset": "Situation", "term": "Term", "claim": "Claim", "report": "Field report"}
+KINDS = {"tab": "Tab", "param": "Control", "preset": "Situation", "term": "Term", "claim": "Claim",
+         "report": "Field report"}
 
 
 def index(experiments: list, lang: str, path_of) -> dict:
@@ -22,11 +23,12 @@ def index(experiments: list, lang: str, path_of) -> dict:
     for number, experiment in enumerate(experiments):
         data, path = experiment.to_json(lang), path_of(experiment)
         places.append(data["name"])
-        add("tab", data["title"], data["question"], path, "\n".join((data["name"], data["slug"], str(data["tab"] or ""))))
+        names = (data["name"], data["slug"], str(data["tab"] or ""))
+        add("tab", data["title"], data["question"], path, "\n".join(names))
         for param in data["params"]:
             choices = " · ".join(choice["label"] for choice in param["choices"])
-            add("param", param["label"], " ".join(filter(None, (param["help"], choices))), f"{path}#param.{param['name']}",
-                param["name"], number)
+            text = " ".join(filter(None, (param["help"], choices)))
+            add("param", param["label"], text, f"{path}#param.{param['name']}", param["name"], number)
         for preset in data["presets"]:
             add("preset", preset["title"], preset["expect"], f"{path}#preset={preset['name']}", preset["name"], number)
         for anchor, title, text in _reports(experiment, lang):

@@ -98,7 +98,8 @@ def _metrics(p, log: dict) -> list:
         Metric("ttft_cold_ms", Text("with an empty cache"), 1000 * log["cold"], "ms", "derived", "float", scale=1.0),
         Metric("tokens_per_round", Text("tokens per verify round"), steps.ANSWER / log["rounds"], "", "illustrative",
                "float", scale=1.0, how=(Text("a draft is right with 70 % if the one before was"),)),
-        Metric("record_bytes", Text("records of {window} positions, K3", window=window), log["records"], "B", "derived"),
+        Metric("record_bytes", Text("records of {window} positions, K3", window=window), log["records"], "B",
+               "derived"),
         Metric("snapshot_bytes", Text("the same as state snapshots"), log["snapshots"], "B", "derived"),
     ]
 
@@ -123,7 +124,8 @@ EXPERIMENT = Experiment(
     slug="one-request", tab=0, family="home",
     name=Text("One request"),
     title=Text("One request, from router to checkpoint"),
-    question=Text("A conversation's next turn arrives. What has to work so that most of it need not be computed again?"),
+    question=Text("A conversation's next turn arrives. What has to work so that most of it need not be computed "
+                  "again?"),
     params=(
         Param("shared", Text("Tokens repeated from turn 1"), "int", 7100, 0, steps.FIRST, 100,
               help=Text("Or drag the bead under the prompt.")),

@@ -41,7 +41,8 @@ def captions(log: dict) -> list:
              "served before.", prompt=number(log["prompt"]), shared=number(log["shared"])),
         _routed(log), _admitted(log),
         Text("Attention rows can be taken over hash block by hash block: {rows} tokens match.",
-             rows=number(log["rows"])) if log["home"] else Text("Nothing of this conversation is in this cluster's cache."),
+             rows=number(log["rows"])) if log["home"]
+        else Text("Nothing of this conversation is in this cluster's cache."),
         _resumed(log),
         Text("One pool serves both kinds of cache: {hit} pages shared, {rows} of its own for rows, {states} for "
              "states. Nothing is set aside for either.",
@@ -57,8 +58,8 @@ def captions(log: dict) -> list:
 
 def _routed(log: dict) -> Text:
     if not log["home"]:
-        return Text("{first}, which served turn 1, is down. The conversation goes to {cluster}, its second choice, where "
-                    "nothing of it is cached.", first=log["order"][0], cluster=log["cluster"])
+        return Text("{first}, which served turn 1, is down. The conversation goes to {cluster}, its second choice, "
+                    "where nothing of it is cached.", first=log["order"][0], cluster=log["cluster"])
     if log["down"] != "none":
         return Text("{down} is down, which this conversation does not notice: its name hashes to {cluster}, as it did "
                     "for turn 1.", down=log["down"], cluster=log["cluster"])
@@ -71,16 +72,16 @@ def _admitted(log: dict) -> Text:
     if not log["burst"]:
         return Text("Nobody is ahead of it: it starts at once.")
     if log["vip"]:
-        return Text("{running} ordinary requests run, {waiting} wait. This one is VIP, with slots and compute of its own: "
-                    "it starts after {wait} ms.", **met)
+        return Text("{running} ordinary requests run, {waiting} wait. This one is VIP, with slots and compute of its "
+                    "own: it starts after {wait} ms.", **met)
     return Text("{running} ordinary requests run, {waiting} wait, and this one behind them: it starts after {wait} ms.",
                 **met)
 
 
 def _resumed(log: dict) -> Text:
     if log["hit"]:
-        return Text("A recurrent state is there only where one was kept: {kept}. The last within the rows is {hit}. The "
-                    "request resumes at the one boundary that both share.", kept=listed(log["kept"]),
+        return Text("A recurrent state is there only where one was kept: {kept}. The last within the rows is {hit}. "
+                    "The request resumes at the one boundary that both share.", kept=listed(log["kept"]),
                     hit=number(log["hit"]))
     return Text("No state was kept within what it shares, and rows alone are no use: it starts from the first token.")
 
@@ -92,8 +93,8 @@ def _round(log: dict, index: int) -> Text:
     if log["keep_rejected"]:
         return Text("Round {n}: {kept} of {window} tokens stay, but the state keeps all of them. That is the mistake.",
                     n=index + 1, kept=kept, window=log["drafts"] + 1)
-    return Text("Round {n}: {window} tokens are verified at once and {kept} stay. The state is replayed from their records; "
-                "the rejected leave no trace.", n=index + 1, kept=kept, window=log["drafts"] + 1)
+    return Text("Round {n}: {window} tokens are verified at once and {kept} stay. The state is replayed from their "
+                "records; the rejected leave no trace.", n=index + 1, kept=kept, window=log["drafts"] + 1)
 
 
 def _ended(log: dict) -> Text:
@@ -279,7 +280,8 @@ def _admission(log: dict, frame: int, x: float, y: float, width: float, lang: st
         style = "ordinary" if not mine else "vip own" if log["vip"] else "ordinary own"
         parts.append(d.circle(left + 6 + place * 12, y + 74, 4.5, style, mine))
     if here and not waits:
-        words = Text("starts after {wait} ms", wait=milliseconds(log["wait"])) if log["wait"] else Text("starts at once")
+        words = (Text("starts after {wait} ms", wait=milliseconds(log["wait"])) if log["wait"]
+                 else Text("starts at once"))
         parts.append(d.text(left + 8 + queue * 12, y + 78, words.render(lang), "small"))
     return parts
 
@@ -319,7 +321,8 @@ def _state(log: dict, frame: int, x: float, y: float, lang: str) -> list:
         return [d.rect(x, y, 22, 22, "ghost")]
     words = (Text("off by {error}", error=number(log["error"], 2)) if log["error"] else
              Text("= plain decoding, bit for bit"))
-    return [d.rect(x, y, 22, 22, "state", "state:running"), d.text(x + 11, y + 16, "S", "label strong on-dark", "middle"),
+    return [d.rect(x, y, 22, 22, "state", "state:running"),
+            d.text(x + 11, y + 16, "S", "label strong on-dark", "middle"),
             d.text(x + 30, y + 16, words.render(lang), "label")]
 
 
