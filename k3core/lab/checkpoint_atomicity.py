@@ -12,7 +12,7 @@ from k3core.prefix_cache.cache import PrefixCache, Rules
 from k3core.prefix_cache.model_checker import Verdict, explore
 from k3core.prefix_cache.world import Scope, World
 
-SOURCE = tiny_text.source_param(("names", Text("nowhere: names of prefixes")))
+SOURCE = tiny_text.source_param(("names", Text("names only")))
 MOST_STATES = 4000  # more than any scope has that can be chosen here
 LENGTHS = (5, 10)  # where the options of the prediction divide
 _searched: dict[tuple, Verdict] = {}  # a search always ends the same way, and a change of language asks again

@@ -219,9 +219,6 @@ EXPERIMENT = Experiment(
         Preset("real-text", Text("A real text"),
                Text("The trained model goes on with a prompt of 52 characters, is asked for more twice, and resumes where "
                     "16-character blocks allow: same text, same state, to the bit."), {"source": "text"}),
-        Preset("report", Text("The report's figure"),
-               Text("2,800 tokens match, hash block 512, page 6,144: the turn resumes at 2,560, inside a "
-                    "page.")),
         Preset("real-text-dense", Text("The same, a state in every block"),
                Text("The answer leaves states behind as well: turn 2 goes on inside it, and only what is new is "
                     "computed."), {"source": "text", "policy": "dense"}),
@@ -230,6 +227,9 @@ EXPERIMENT = Experiment(
                     "another text."),
                {"source": "text", "choosing": "sampled", "policy": "dense", "more": "\n    ", "answer": 24,
                 "lost": "3", "all_groups": False}, breaks=("resume", "content")),
+        Preset("report", Text("The report's figure"),
+               Text("2,800 tokens match, hash block 512, page 6,144: the turn resumes at 2,560, inside a "
+                    "page.")),
         Preset("coarse", Text("Hash block = page"),
                Text("Nothing finer than a page of 6,144 tokens can be found: the same 2,800 shared tokens "
                     "hit nothing."),

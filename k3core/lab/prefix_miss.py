@@ -240,14 +240,14 @@ EXPERIMENT = Experiment(
         Preset("real-text", Text("A real text"),
                Text("Three prompts begin with the same 51 characters, and the trained model answers each. Request 2 resumes "
                     "nowhere, request 3 at 48: same text, same state as without a cache."), {"source": "text"}),
-        Preset("marconi", Text("Shared 1,500 of 2,200"),
-               Text("Nothing for request 2: the only checkpoint lies at 2,112, in tokens that nobody "
-                    "shares. It leaves "
-                    "one at 1,056, and from the third request on that is hit.")),
         Preset("real-text-no-parent", Text("A real text, the parent forgotten"),
                Text("One character differs, early. Request 2 gets request 1's rows and states, and nothing tells it."),
                {"source": "text", "cause": "token", "chained": False, "choosing": "sampled", "answer": 32},
                breaks=("resume", "content", "next")),
+        Preset("marconi", Text("Shared 1,500 of 2,200"),
+               Text("Nothing for request 2: the only checkpoint lies at 2,112, in tokens that nobody "
+                    "shares. It leaves "
+                    "one at 1,056, and from the third request on that is hit.")),
         Preset("align", Text("The same, last boundary only"),
                Text("Every request writes its checkpoint at 2,112, where the next one already differs: 0 "
                     "for ever."),

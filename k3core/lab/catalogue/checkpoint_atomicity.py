@@ -117,7 +117,7 @@ ZH = {
     "After how many actions, at best, can a request go wrong with these rules?": "在这些规则下，请求最快在多少个动作之后会出错？",
     "it cannot": "不会出错", "5 or fewer": "5 个以内", "6 to 10": "6 到 10 个", "more than 10": "10 个以上",
     # real text
-    "nowhere: names of prefixes": "不取词元，只用前缀的名字",
+    "names only": "只用名字",
     "The beginning that both share": "两个请求共有的开头",
     "How A and B go on, a line for each": "A 和 B 各自的后续，每个一行",
     "A real text from half a checkpoint": "半个检查点写出的真实文本",
