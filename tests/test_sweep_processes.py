@@ -101,3 +101,12 @@ for start in range(0, 1000, 100):
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     sizes = list(map(int, done.stdout.split()))
     assert sizes[-1] - sizes[0] < (2_000 if sys.platform != "darwin" else 2_000_000), sizes  # KiB, on macOS bytes
+
+
+def test_k3core_needs_numpy_alone():
+    program = ("import sys, pkgutil, importlib, k3core.cli, k3core.sweep\n"
+               "for module in pkgutil.iter_modules(k3core.sweep.__path__, 'k3core.sweep.'):\n"
+               "    importlib.import_module(module.name)\n"
+               "print({'dask', 'distributed', 'vl_convert', 'multiprocessing', 'tomllib'} & set(sys.modules))")
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"

@@ -40,13 +40,13 @@ class Journal:
 
     def append(self, records: list[dict]) -> None:
         """Write what was computed. Raises OSError; what was written before stays."""
-        text = b"" if self._whole else b"\n"  # ends the line that was cut off
-        offset, places = os.fstat(self._file.fileno()).st_size + len(text), {}
-        for record in records:
-            line = dumps(record).encode() + b"\n"
+        lines = [dumps(record).encode() + b"\n" for record in records]
+        start = b"" if self._whole else b"\n"  # ends the line that was cut off
+        offset, places = os.fstat(self._file.fileno()).st_size + len(start), {}
+        for record, line in zip(records, lines, strict=True):
             places[record["key"]] = offset, "error" in record
             offset += len(line)
-            text += line
+        text = b"".join([start, *lines])
         self._whole = False
         try:
             while text:
