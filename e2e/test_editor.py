@@ -188,7 +188,7 @@ def test_a_wrong_value_of_a_parameter_is_still_a_wrong_value(page):
     run(page, edited(*GATE))
     page.page.fill("#p-dk", "0")
     page.settle()
-    assert "dk is '0'" in page.text("#notice.problem p")
+    assert "dk is 0;" in page.text("#notice.problem p")
     page.page.fill("#p-dk", "32")
     page.settle()
     assert page.shown() == expected(SLUG, {"count_gate": False, "dk": 32})

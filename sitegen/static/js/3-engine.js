@@ -117,7 +117,7 @@ class Engine {
     const worker = new Worker(url, { type: "module" });
     this.worker = worker;
     this.heard = performance.now();
-    worker.onmessage = ({ data }) => { if (worker === this.worker) this.hear(data); };
+    worker.onmessage = ({ data }) => { if (worker === this.worker && data) this.hear(data); }; // edited code may post nothing
     worker.onerror = (event) => {
       event.preventDefault();
       if (worker === this.worker) this.died(event.message || say("the Python worker could not start"));
