@@ -58,7 +58,7 @@ def build(
     out: Path, runtime_dir: Path | None = None, offline: bool = False, base_url: str | None = None
 ) -> None:
     """Build the site into out, which is replaced only when everything else has succeeded."""
-    from sitegen import pack, render  # these need the installed packages; --clean does not
+    from sitegen import pack, render, service_worker  # these need the installed packages; --clean does not
 
     started = time.monotonic()
     check_replaceable(out)
@@ -69,6 +69,7 @@ def build(
             assets = pack.pack(ROOT, files, new, report)
         with _phase("3/4 pages") as report:
             render.render(new, assets, base_url, report)
+            service_worker.write(new, {extra.path for extra in assets.extras})
         with _phase("4/4 into place") as report:
             _write_record(new, assets)
             _swap(new, out)

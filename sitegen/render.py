@@ -83,7 +83,8 @@ def write_static(out: Path, assets, scripts: str) -> dict:
                 "extras": [asdict(file) for file in assets.extras], "lock": assets.lock, "chart_config": charts.CONFIG,
                 "search": found, "terms": terms, "wheel": assets.wheel,
                 **{name: static[name] for name in ("worker", "vega", "sources")}}
-    static["manifest"] = _place(out, "manifest.js", f"window.K3 = {{ manifest: {_script_json(manifest)} }};\n")
+    early = (STATIC / "early.js").read_text(encoding="utf-8")
+    static["manifest"] = _place(out, "manifest.js", f"window.K3 = {{ manifest: {_script_json(manifest)} }};\n{early}")
     return static
 
 

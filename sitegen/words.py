@@ -145,6 +145,14 @@ ZH = {
     "{file} is damaged: {got} of {want} bytes, or another content than this site was built with":
         "{file} 已损坏：{got} / {want} 字节，或内容与构建时不符",
     "{file} is missing": "缺少 {file}",
+    "Python is not loaded": "尚未加载 Python",
+    "Computing here needs Python, {megabytes} MB; moving a control loads it.": "在此计算需要加载 Python（{megabytes} MB）；调整任一控件即会加载。",
+    "This device saves data, so Python ({megabytes} MB) is not loaded yet. Everything can be read without it; moving a control loads it.":
+        "此设备处于省流量模式或内存较小，因此尚未加载 Python（{megabytes} MB）。不加载也能阅读全部内容；调整任一控件即会加载。",
+    "This link asks for other settings than the ones shown.": "此链接的参数与当前显示的不同。",
+    "Load Python": "加载 Python",
+    "Not now": "暂不",
+    "Python is loading; the settings are computed as soon as it is up.": "正在加载 Python；就绪后会立即按当前参数计算。",
     "The page could not be fetched: the network is gone. This one goes on working.": "无法获取该页面：网络已断开。当前页面仍可继续使用。",
     "the Python worker ended in the middle of this run, twice": "Python 工作线程在运行途中两次终止",
     "{file} is damaged": "{file} 已损坏",

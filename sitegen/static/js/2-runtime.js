@@ -54,7 +54,9 @@ class Runtime {
   async download(file) {
     let response;
     try {
-      response = await fetch(siteRoot + file.path);
+      response = await (K3.early && K3.early.get(file.name)); // where the head has begun it
+      if (K3.early) K3.early.delete(file.name);
+      response ||= await fetch(siteRoot + file.path);
     } catch {
       throw new Error(say("{file} could not be fetched: the network is gone", { file: file.name }));
     }

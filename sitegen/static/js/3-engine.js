@@ -42,6 +42,11 @@ class Engine {
     }
   }
 
+  // Not started, because the reader was not asked yet.
+  hold() {
+    this.onStatus({ state: "held" });
+  }
+
   loading(done, total) {
     if (!this.failed && (!this.ready || this.placing.size)) this.onStatus({ state: "loading", done, total });
   }

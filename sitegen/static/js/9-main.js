@@ -17,6 +17,7 @@ function showStatus(status) {
   const megabytes = (count) => (count / 1e6).toFixed(1);
   const what = status.phase && (PHASES[status.phase] ? say(PHASES[status.phase]) : status.phase.split("-")[0]);
   const text = {
+    held: () => say("Python is not loaded"),
     loading: () => say("loading Python, {done} of {total} MB", { done: megabytes(status.done), total: megabytes(status.total) }),
     booting: () => say("starting {what}", { what }),
     ready: live,
@@ -46,6 +47,7 @@ class Lab {
     this.files = new Files(this.address, this.engine, () => this.run());
     this.pin = new Pin($("#compare"), this.address, this.files);
     this.take = new Take(this);
+    this.consent = new Consent(() => { this.engine.start(); this.run(); });
     this.editor = new Editor(this, signal);
     bindEmbed(this, signal);
     $("#stop").addEventListener("click", () => this.engine.stop());
@@ -59,12 +61,12 @@ class Lab {
   }
 
   start() {
-    if (!this.engine.ready && [...this.address.state.keys()].some((name) => !["guess", "embed"].includes(name))) {
+    if (!this.engine.ready && this.asksForOthers) {
       showNotice("info", say("This link asks for other settings than the ones shown; they are computed as soon as Python is up."));
     }
-    if (this.engine.status) this.status(this.engine.status);
+    if (this.engine.status && this.consent.given) this.status(this.engine.status);
     this.follow();
-    this.engine.start();
+    if (this.consent.given) this.engine.start(); else this.engine.hold();
   }
 
   close() {
@@ -73,6 +75,9 @@ class Lab {
     this.charts.close();
     for (const scene of this.scenes.values()) scene.pause();
   }
+
+  // Whether the address names settings.
+  get asksForOthers() { return [...this.address.state.keys()].some((name) => !["guess", "embed"].includes(name)); }
 
   // Goes where the address says.
   follow() {
@@ -92,6 +97,10 @@ class Lab {
 
   async run() {
     if (this.signal.aborted) return;
+    if (this.consent.asking) {
+      this.consent.yes();
+      return;
+    }
     $("#lab").setAttribute("aria-busy", "true");
     this.files.show();
     const request = this.request(), settings = this.address.settings();
@@ -174,6 +183,11 @@ class Lab {
 
   status(status) {
     if (status.state === "running" && status.note) this.stream(status.note);
+    if (status.state === "idle") offline.keep();
+    if (status.state === "held") {
+      $("#lab").setAttribute("aria-busy", "false");
+      this.consent.ask(this.asksForOthers);
+    }
     if (status.state === "failed") {
       showNotice("problem", say("Python could not start: {why}. Everything here can be read; the figures show the default settings.", { why: status.message }),
         [say("Try again"), () => { showNotice("info", ""); this.engine.start(); this.run(); }]);
@@ -210,3 +224,4 @@ document.documentElement.classList.add("js");
 bindSearch();
 arrive();
 if (!fromDisk) K3.navigation = new Navigation(leave, arrive);
+offline.renew();

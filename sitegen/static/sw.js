@@ -1,0 +1,105 @@
+// Keeps the site for use without a network. Pages come from the network first, files named by content from the cache
+// first; a cache belongs to one build, so that nothing of two builds is ever mixed. The build fills in the first lines.
+"use strict";
+const BUILD = "{build}";
+const PAGES = new Set({pages}); // paths below this file's folder
+const FILES = new Set({files}); // likewise; what every page may need, kept from the start
+const CACHE = `k3-serve-lab ${registration.scope} ${BUILD}`;
+const SLOW_MS = 5000; // a page that is kept is shown when the network takes longer
+
+self.addEventListener("install", (event) => event.waitUntil(install()));
+self.addEventListener("activate", (event) => event.waitUntil(activate()));
+self.addEventListener("fetch", (event) => {
+  const path = ownPath(event.request);
+  if (PAGES.has(path)) event.respondWith(page(event, path));
+  else if (path && path.startsWith("assets/")) event.respondWith(asset(event.request, path));
+});
+self.addEventListener("message", (event) => {
+  if (event.data.do === "take over") self.skipWaiting();
+  else if (event.data.do === "keep") event.waitUntil(keep(event.data.urls));
+});
+
+// The path below this file's folder, without what comes after "?"; nothing for what is not ours to answer.
+function ownPath({ method, url }) {
+  const { scope } = registration;
+  if (method !== "GET" || !url.startsWith(scope)) return null;
+  const path = url.slice(scope.length).replace(/[?#].*$/, "");
+  return path === "" || path.endsWith("/") ? `${path}index.html` : path;
+}
+
+// Everything of this build is there before it takes over; what an older one holds under the same name is the same.
+async function install() {
+  const cache = await caches.open(CACHE);
+  for (const path of FILES) {
+    const url = new URL(path, registration.scope);
+    const held = await caches.match(url);
+    await cache.put(url, held || await sound(fetch(url, { cache: "force-cache" })));
+  }
+  for (const url of await readPages()) {
+    const response = await fetch(url, { cache: "no-cache" });
+    if (response.ok) await cache.put(url, await plain(response));
+  }
+}
+
+// Pages that were read under an older build: read again, so that they are still there without a network.
+async function readPages() {
+  const urls = [];
+  for (const name of await ownCaches()) {
+    for (const { url } of await (await caches.open(name)).keys()) if (PAGES.has(ownPath({ method: "GET", url }))) urls.push(url);
+  }
+  return new Set(urls);
+}
+
+async function ownCaches() {
+  return (await caches.keys()).filter((name) => name.startsWith(`k3-serve-lab ${registration.scope} `));
+}
+
+async function activate() {
+  for (const name of await ownCaches()) if (name !== CACHE) await caches.delete(name);
+  await self.clients.claim();
+}
+
+async function page(event, path) {
+  const cache = await caches.open(CACHE), url = new URL(path, registration.scope);
+  const held = await cache.match(url);
+  const fresh = fetch(event.request).then(async (response) => {
+    if (response.ok) event.waitUntil(cache.put(url, await plain(response.clone())));
+    return response;
+  });
+  if (!held) return fresh;
+  fresh.catch(() => {}); // `held` stands in
+  return Promise.race([fresh.catch(() => held), new Promise((resolve) => setTimeout(resolve, SLOW_MS, held))]);
+}
+
+async function asset(request, path) {
+  const url = new URL(path, registration.scope);
+  const held = await caches.match(url);
+  if (held) return held;
+  const response = await fetch(request);
+  if (response.ok) await (await caches.open(CACHE)).put(url, response.clone());
+  return response;
+}
+
+// What a page loaded before this worker was there.
+async function keep(urls) {
+  const cache = await caches.open(CACHE);
+  for (const url of urls) {
+    const path = ownPath({ method: "GET", url });
+    if (!PAGES.has(path) && !(path && path.startsWith("assets/"))) continue;
+    const key = new URL(path, registration.scope);
+    if (await cache.match(key)) continue;
+    const response = await fetch(url, { cache: "force-cache" });
+    if (response.ok) await cache.put(key, await plain(response));
+  }
+}
+
+async function sound(fetched) {
+  const response = await fetched;
+  if (!response.ok) throw new Error(`${response.url}: ${response.status}`);
+  return response;
+}
+
+// A response that remembers a redirect cannot answer a navigation.
+async function plain(response) {
+  return new Response(await response.blob(), { headers: { "content-type": response.headers.get("content-type") || "text/html" } });
+}
