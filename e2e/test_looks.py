@@ -36,6 +36,24 @@ def test_dark_is_dark_and_light_is_light(visit, http_root):
     assert seen["light"][0] > 700 and seen["dark"][0] < 120 and seen["light"][1] != seen["dark"][1]
 
 
+def test_on_paper_it_is_light_and_everything_is_to_read(live):
+    live.page.emulate_media(media="print", color_scheme="dark")
+    live.page.set_viewport_size({"width": 680, "height": 1000})
+    page = live.page
+    assert page.evaluate("() => getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.evaluate("() => getComputedStyle(document.querySelector('h1')).color") == "rgb(26, 26, 23)"
+    for selector in (".question", f"{SCENE} svg", ".caption", ".metrics", ".checks", "[data-digest]", ".chart svg",
+                     "table", ".prose"):
+        assert page.locator(f"{selector} >> visible=true").count() > 0, selector
+    for selector in ("button", "input", "select", ".rail", ".top", ".foot"):
+        assert page.locator(f"{selector} >> visible=true").count() == 0, selector
+    for svg in page.locator(".picture svg, .chart svg").all():
+        box = svg.bounding_box()
+        assert box is None or box["x"] + box["width"] <= 681
+    assert not live.scrolls_sideways()
+    page.emulate_media(media="screen", color_scheme="light")
+
+
 # --- keyboard ---------------------------------------------------------------------------------------------------
 
 REACHABLE = """() => {
