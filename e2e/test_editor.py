@@ -1,6 +1,7 @@
 """Edit and run: the reader's text runs apart from everything else, and an error in it points to its line."""
 
 import pytest
+from test_access import in_both_schemes
 from visit import PHONE, SCENE, SLUG, TAB, drawn, expected, native_picture
 
 from k3core.lab.registry import experiment, experiments, workbenches
@@ -240,6 +241,17 @@ def test_it_lies_below_the_figure_and_fits_a_phone(page):
         page.page.set_viewport_size({"width": width, "height": height})
         box = page.page.locator("#editor").bounding_box()
         assert box["y"] >= 0.35 * height and box["x"] + box["width"] <= width and not page.scrolls_sideways()
+
+
+def test_no_violation_with_an_open_editor_and_an_error_in_it(visit, http_root):
+    tab = visit(f"{http_root}/{TAB}#guess=1", bypass_csp=True)
+    tab.settle()
+    run(tab, SHIPPED + "\nprint(1)\nx ===\n")
+    tab.page.locator(".take summary").evaluate("(node) => node.click()")
+    assert tab.page.locator(".notice.problem").is_visible() and tab.page.locator(".ways").count() == 1
+    assert in_both_schemes(tab.page) == {"light": [], "dark": []}
+    run(tab, SHIPPED + "\nprint(1)\n")
+    assert in_both_schemes(tab.page) == {"light": [], "dark": []}
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)

@@ -203,7 +203,7 @@ ZH = {
     # take it away, embed
     "Link copied, without the edits": "已复制链接（不含代码修改）",
     "Open in K3 Serve Lab": "在 K3 Serve Lab 中打开",
-    "Take it away": "带走",
+    "Take it away": "保存与引用",
     "the whole result, as Python wrote it": "完整结果，与 Python 写出的一致",
     "the numbers": "各项数值",
     "The same in Python": "用 Python 重现",

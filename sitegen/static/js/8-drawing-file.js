@@ -59,7 +59,7 @@ function drawingFile(figure, origin) {
   for (const entry of $$(".legend li", figure)) {
     const words = entry.textContent.trim(), length = 20 + measured(words, WORDS) + 18;
     if (x > PADDING && x + length > wide + PADDING) { x = PADDING; height += LINE; }
-    add("rect", { x, y: height + 3, width: 12, height: 12, ...swatchLooks($(".swatch", entry), defs) });
+    add("rect", { x, y: height + 3, height: 12, ...swatchLooks($(".swatch", entry), defs) });
     add("text", { x: x + 20, y: height + 14, fill: ink.color, "font-size": 13 }, words);
     x += length;
   }
@@ -83,7 +83,7 @@ function swatchLooks(swatch, defs) {
   const hatch = ["snapshot", "padding"].find((name) => swatch.classList.contains(name));
   if (hatch && !defs.has(`hatch-${hatch}`)) defs.set(`hatch-${hatch}`, selfContained(document.getElementById(`hatch-${hatch}`), defs));
   const edge = parseFloat(looks.borderLeftWidth) > 0 && looks.borderLeftColor;
-  return { fill: hatch ? `url(#hatch-${hatch})` : looks.backgroundColor === "rgba(0, 0, 0, 0)" ? "none" : looks.backgroundColor, stroke: edge,
+  return { width: Math.min(12, swatch.getBoundingClientRect().width), rx: looks.borderRadius === "50%" && 6, fill: hatch ? `url(#hatch-${hatch})` : looks.backgroundColor === "rgba(0, 0, 0, 0)" ? "none" : looks.backgroundColor, stroke: edge,
     "stroke-dasharray": edge && looks.borderLeftStyle === "dashed" && "3 2", opacity: looks.opacity !== "1" && looks.opacity };
 }
 
