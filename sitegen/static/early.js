@@ -1,7 +1,9 @@
 // Runs in the head, right after the manifest: starts the downloads while the page is still being read in. Not where the
-// reader wants to save data or the device is small: there the page asks first (3-consent.js).
+// reader wants to save data or the device is small: there the page asks first (3-consent.js). An embed is told from a
+// page here, before anything is seen.
 (() => {
   const { manifest } = window.K3;
+  if (/[?&#]embed=1(?=[&#]|$)/.test(location.search + location.hash)) document.documentElement.classList.add("embed");
   const net = navigator.connection || {};
   const slow = net.saveData || /2g|3g/.test(net.effectiveType || "");
   const small = navigator.deviceMemory <= 2 || (net.type === "cellular" && matchMedia("(max-width: 500px)").matches);
