@@ -195,7 +195,7 @@ def test_program_notebook_and_command_give_the_digest_of_the_page(visit, roots, 
         tab.settle()
         digest = tab.shown()["digest"]
         menu(tab)
-        labels = ("The same in Python", "Program", "Notebook") if lang == "en" else ("用 Python 重现", "程序", "笔记本")
+        labels = {"en": ("The same in Python", "Program", "Notebook"), "zh": ("用 Python 重现", "程序", "笔记本")}[lang]
         name, program = saved(tab, WAY.format(labels[0], labels[1]))
         assert name == f"{slug}-{digest[:12]}.py"
         assert printed(program.decode("utf-8"), tmp_path) == [digest, digest], (slug, state)

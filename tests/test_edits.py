@@ -96,7 +96,8 @@ def test_an_error_names_its_line(text, words, message):
 
 def test_an_error_is_told_in_the_language_of_the_page_whatever_step_it_comes_in():
     text = edited("EXPERIMENT = Experiment(", "def later(*_):\n    yield Progress(1, 2)\n    import scipy\n\n"
-                  "EXPERIMENT = Experiment(") + "\nfrom k3core.lab.contract import Progress\nfrom dataclasses import replace\n" \
+                  "EXPERIMENT = Experiment(") + "\nfrom k3core.lab.contract import Progress\n" \
+        "from dataclasses import replace\n" \
         "EXPERIMENT = replace(EXPERIMENT, function=later)\n"
     (reply,) = after_edit(text, START | {"lang": "zh"})
     assert reply == {"state": "edit_error", "module": MODULE, "line": line_of(text, "    import scipy"),
