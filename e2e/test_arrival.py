@@ -8,7 +8,6 @@ import pytest
 from visit import SLUG, TAB, Visit, expected
 
 OTHER = "page-table"
-HEAVY = 'input[name="requests"], #p-requests'
 MARK = "() => { window.__mark = (window.__mark || 0) + 1; window.__engine = K3.lab.engine; window.__worker = K3.lab.engine.worker; }"
 
 
@@ -156,7 +155,7 @@ def test_the_newest_click_wins(arrival):
 def test_a_run_is_dropped_when_its_page_goes(arrival):
     rail(arrival, "fleet-simulation")
     arrival.settle()
-    arrival.page.evaluate("() => K3.lab.controls.set('rate', String(K3.page.experiment.params.find((p) => p.name === 'rate').max))")
+    arrival.page.evaluate("() => K3.lab.controls.set('traffic', '10')")
     arrival.page.wait_for_function("() => K3.lab.engine.running")
     rail(arrival, OTHER)
     arrival.settle()

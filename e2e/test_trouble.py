@@ -316,13 +316,11 @@ def of_another_build(file):
     ("http", "assets/runtime/numpy*.whl*", missing, "numpy-"),
     ("http", "assets/runtime/pyodide.asm.*wasm*", cut, "pyodide.asm.wasm is damaged"),
     ("http", "assets/runtime/python_stdlib*.gz", altered, "python_stdlib.zip is damaged"),
-    ("http", "assets/worker.*.js", missing, "assets/worker."),
     ("http", "assets/manifest.*.js", missing, "assets/manifest.js is missing"),
     ("file", "assets/runtime/numpy*.js", missing, "numpy-"),
     ("file", "assets/runtime/pyodide.mjs*.js", emptied, "pyodide.mjs is damaged"),
     ("file", "assets/runtime/k3core*.js", of_another_build, "k3core-"),
-    ("file", "assets/worker.*.js", missing, "assets/worker."),
-    ("file", "assets/worker.*.js", emptied, "assets/worker."),
+    ("file", "assets/manifest.*.js", missing, "assets/manifest.js is missing"),
 ])
 def test_the_page_says_which_file_is_wrong_and_stays_readable(visit, broken, way, pattern, change, words):
     tab = visit(f"{broken(way, pattern, change)}/{TAB}#guess=1", expect_complaints=True)

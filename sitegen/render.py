@@ -68,7 +68,6 @@ def write_static(out: Path, assets, scripts: str) -> dict:
     static = {
         "style": _place(out, "site.css", style),
         "scripts": _place(out, "page.js", f'(() => {{\n"use strict";\n{scripts}}})();\n'),
-        "worker": _place(out, "worker.js", f"K3.workerSource = {_script_json(worker)};\n"),
         "vega": _place(out, "vega.js", charts.library()),
         "sources": _place(out, "sources.js",
                           f"K3.sources = {_script_json(sources.texts(every))};\n"),
@@ -82,7 +81,7 @@ def write_static(out: Path, assets, scripts: str) -> dict:
     manifest = {"files": [asdict(file) for file in assets.files],
                 "extras": [asdict(file) for file in assets.extras], "lock": assets.lock, "chart_config": charts.CONFIG,
                 "search": found, "terms": terms, "wheel": assets.wheel,
-                **{name: static[name] for name in ("worker", "vega", "sources")}}
+                "worker": worker, **{name: static[name] for name in ("vega", "sources")}}
     early = (STATIC / "early.js").read_text(encoding="utf-8")
     static["manifest"] = _place(out, "manifest.js", f"window.K3 = {{ manifest: {_script_json(manifest)} }};\n{early}")
     return static

@@ -1,9 +1,27 @@
-// Runs in the head, right after the manifest: starts the downloads while the page is still being read in. Not where the
-// reader wants to save data or the device is small: there the page asks first (3-consent.js). An embed is told from a
-// page here, before anything is seen.
+// Runs in the head, right after the manifest: starts Python's worker, which loads its files, while the page is still
+// being read in. Not where the reader wants to save data or the device is small: there the page asks first
+// (3-consent.js).
 (() => {
   const { manifest } = window.K3;
-  if (/[?&#]embed=1(?=[&#]|$)/.test(location.search + location.hash)) document.documentElement.classList.add("embed");
+  const fromDisk = location.protocol === "file:";
+  const { src, dataset } = document.currentScript;
+  const root = new URL("..", src);
+  // From disk a worker can only start from a data: URL; elsewhere a blob: is the usual way.
+  const worker = fromDisk ? "data:text/javascript;charset=utf-8," + encodeURIComponent(manifest.worker)
+    : URL.createObjectURL(new Blob([manifest.worker], { type: "text/javascript" }));
+
+  // What the worker needs to know of a file: where it lies, or nothing where the page hands it over.
+  K3.fileFor = (file, held) => ({ ...file, url: fromDisk || held.has(file.name) ? null : new URL(file.path, root).href });
+
+  // A worker that starts Python, and what it has said so far. held: name -> blob of files that are here already.
+  K3.startWorker = (held) => {
+    const started = { worker: new Worker(worker, { type: "module" }), heard: [] };
+    started.worker.onmessage = ({ data }) => started.heard.push(data);
+    started.worker.onerror = (event) => started.heard.push({ kind: "fatal", message: event.message });
+    started.worker.postMessage({ do: "boot", files: manifest.files.map((file) => K3.fileFor(file, held)), lock: manifest.lock });
+    return started;
+  };
+
   const net = navigator.connection || {};
   const slow = net.saveData || /2g|3g/.test(net.effectiveType || "");
   const small = navigator.deviceMemory <= 2 || (net.type === "cellular" && matchMedia("(max-width: 500px)").matches);
@@ -13,11 +31,5 @@
   } catch {
     // Storage is blocked: the page asks again.
   }
-  const { src, dataset } = document.currentScript;
-  K3.early = new Map(); // name -> promise of a response, or of nothing
-  if (location.protocol === "file:" || K3.mustAsk || dataset.python === undefined) return;
-  const root = new URL("..", src);
-  for (const { name, path } of manifest.files) {
-    K3.early.set(name, fetch(new URL(path, root)).catch(() => null)); // the page tries again, and says so
-  }
+  if (!fromDisk && !K3.mustAsk && dataset.python !== undefined) K3.early = K3.startWorker(new Map());
 })();

@@ -1,10 +1,10 @@
-// The Python worker: boots Pyodide from bytes that the page hands over as they come, then answers JSON with JSON. It
-// fetches nothing.
+// The Python worker: loads the files of Pyodide, or takes them from the page, boots it, then answers JSON with JSON.
 "use strict";
 
 const BASE = "https://runtime.invalid/"; // never resolved: the replaced fetch answers it from memory
 const SLICE_MS = 12; // how long to step before the message queue gets a turn
-const arriving = new Map(); // name of a file -> its promise, and what resolves it
+const fetchFile = self.fetch.bind(self); // the one that Pyodide and Python see is replaced below
+const arriving = new Map(); // name of a file that the page hands over -> the promise of its blob, and what resolves it
 let pyodide = null;
 let sitePackages = "";
 let dropped = true; // true: no run is under way, or the one under way is to be given up
@@ -12,8 +12,8 @@ let dropped = true; // true: no run is under way, or the one under way is to be 
 self.onmessage = async ({ data }) => {
   try {
     if (data.do === "boot") await boot(data);
-    else if (data.do === "take") arrival(data.name).resolve(data.bytes);
-    else if (data.do === "place") place(data.target, data.bytes);
+    else if (data.do === "take") arrival(data.name).resolve(data.blob);
+    else if (data.do === "place") await placeExtra(data.file);
     else if (data.do === "drop") dropped = true;
     else if (data.do === "run") await run(data);
     else if (data.do === "ask") post(data.id, call(data.request));
@@ -22,59 +22,114 @@ self.onmessage = async ({ data }) => {
   }
 };
 
-// names: of the files that will come. packages: those of them that are wheels.
-async function boot({ names, packages, lock }) {
+// files: what the manifest says of each, and its url, or null where the page hands it over.
+async function boot({ files, lock }) {
   const started = performance.now();
-  answerFetch(names);
+  const loading = new Map(files.map((file) => [file.name, load(file)]));
+  answerFetch(loading);
   const [{ loadPyodide }, { default: createPyodideModule }] = await Promise.all(
-    ["pyodide.mjs", "pyodide.asm.mjs"].map(async (name) => importBlob(await taken(name))),
+    ["pyodide.mjs", "pyodide.asm.mjs"].map(async (name) => importBlob(await loading.get(name))),
   );
   phase("interpreter");
   pyodide = await loadPyodide({
     indexURL: BASE, packageBaseUrl: BASE, lockFileContents: lock, createPyodideModule,
     fsInit: (_, folders) => { sitePackages = folders.sitePackages; },
-    enableRunUntilComplete: false, checkAPIVersion: true, env: { PYTHONHASHSEED: "0" },
+    enableRunUntilComplete: false, env: { PYTHONHASHSEED: "0" },
   });
-  for (const name of packages) {
-    const wheel = await taken(name);
+  for (const { name } of files.filter((file) => file.name.endsWith(".whl"))) {
+    const wheel = await loading.get(name);
     phase(name);
     for (const [path, bytes] of members(wheel)) place(path, bytes);
   }
   phase("import");
-  pyodide.runPython("import importlib; importlib.invalidate_caches(); import numpy; from k3core.lab.host import handle as _k3_handle");
-  const python = pyodide.runPython("import platform; platform.python_version()");
+  pyodide.runPython("import importlib; importlib.invalidate_caches(); from k3core.lab.host import handle as _k3_handle");
+  const python = pyodide.runPython("import sys; sys.version.split()[0]");
   self.postMessage({ kind: "ready", python, milliseconds: performance.now() - started });
+}
+
+// A file's bytes, checked. Where it cannot be had the page is told, and nobody waits any longer: the promise stays open.
+async function load(file) {
+  const lost = (why) => { self.postMessage({ kind: "lost", name: file.name, ...why }); return new Promise(() => {}); };
+  let blob;
+  try {
+    blob = await (file.url ? download(file, lost) : arrival(file.name).promise);
+  } catch {
+    return lost({});
+  }
+  arriving.delete(file.name);
+  const bytes = await unpack(blob);
+  const digest = await sha256(bytes);
+  if (bytes.length !== file.raw_bytes || (digest && digest !== file.sha256)) return lost({ got: bytes.length });
+  if (file.url) self.postMessage({ kind: "held", name: file.name, blob });
+  return bytes;
+}
+
+async function download({ name, url }, lost) {
+  const response = await fetchFile(url);
+  if (!response.ok) return lost({ status: response.status });
+  const chunks = [];
+  try {
+    for (let reader = response.body.getReader(); ;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      chunks.push(value);
+      self.postMessage({ kind: "loaded", name, bytes: value.length });
+    }
+  } catch {
+    // The connection broke; what came is told from the whole file by its length.
+  }
+  return new Blob(chunks);
+}
+
+// Undoes gzip by what the bytes are: some hosts already do when they see the name. What is broken becomes nothing.
+async function unpack(blob) {
+  const head = new Uint8Array(await blob.slice(0, 2).arrayBuffer());
+  const zipped = head[0] === 0x1f && head[1] === 0x8b;
+  const stream = zipped ? blob.stream().pipeThrough(new DecompressionStream("gzip")) : blob.stream();
+  try {
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+  } catch {
+    return new Uint8Array(0);
+  }
+}
+
+// SHA-256 as hex digits; null where the browser offers none, which is on plain http to another host.
+async function sha256(bytes) {
+  if (!self.crypto || !crypto.subtle) return null;
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 function arrival(name) {
   if (!arriving.has(name)) {
     const entry = {};
-    entry.bytes = new Promise((resolve) => { entry.resolve = resolve; });
+    entry.promise = new Promise((resolve) => { entry.resolve = resolve; });
     arriving.set(name, entry);
   }
   return arriving.get(name);
 }
 
-// The bytes of a file, once; then they are let go.
-async function taken(name) {
-  const bytes = await arrival(name).bytes;
-  arriving.delete(name);
-  return bytes;
-}
-
 // Pyodide asks for its files by URL.
-function answerFetch(names) {
+function answerFetch(loading) {
   self.fetch = async (input) => {
     const url = String(input instanceof Request ? input.url : input);
     const name = decodeURIComponent(url.slice(BASE.length));
-    if (!url.startsWith(BASE) || !names.includes(name)) {
+    if (!url.startsWith(BASE) || !loading.has(name)) {
       throw new Error(`the runtime asked for ${name || url}, which this site does not hold`);
     }
-    const bytes = await taken(name);
+    const bytes = await loading.get(name);
+    loading.delete(name); // Pyodide asks once; let go of the bytes
     phase(name);
     const type = name.endsWith(".wasm") ? "application/wasm" : "application/octet-stream";
     return new Response(bytes, { headers: { "content-type": type } });
   };
+}
+
+// A file that only some tabs need.
+async function placeExtra(file) {
+  const bytes = await load(file);
+  place(file.target, bytes);
+  self.postMessage({ kind: "placed", name: file.name });
 }
 
 // Writes a file into the folder that Python imports packages from; the bytes become the file, uncopied.

@@ -27,19 +27,17 @@ class Engine {
   }
 
   // Once; and again after a failure.
-  async start() {
+  start() {
     if (this.worker || (this.starting && !this.failed)) return;
     this.starting = true;
     this.failed = false;
-    try {
-      if (!K3.manifest) throw new Error(say("{file} is missing", { file: "assets/manifest.js" }));
-      for (const name of runtimeNames()) this.runtime.hold(name);
-      this.loading(0, this.runtime.total);
-      this.source = await loadWorkerSource();
-      this.boot();
-    } catch (error) {
-      this.fail(error.message);
+    if (!K3.manifest) {
+      this.fail(say("{file} is missing", { file: "assets/manifest.js" }));
+      return;
     }
+    for (const name of runtimeNames()) this.runtime.wanted.add(name);
+    this.loading(this.runtime.done, this.runtime.total);
+    this.boot();
   }
 
   // Not started, because the reader was not asked yet.
@@ -116,60 +114,66 @@ class Engine {
   }
 
   boot() {
-    // From disk a worker can only start from a data: URL; elsewhere a blob: is the usual way.
-    const url = fromDisk ? "data:text/javascript;charset=utf-8," + encodeURIComponent(this.source)
-      : URL.createObjectURL(new Blob([this.source], { type: "text/javascript" }));
-    const worker = new Worker(url, { type: "module" });
+    const { worker, heard } = K3.early || K3.startWorker(this.runtime.held);
+    K3.early = null; // that was the one which the head of the page started
     this.worker = worker;
     this.heard = performance.now();
     worker.onmessage = ({ data }) => { if (worker === this.worker && data) this.hear(data); }; // edited code may post nothing
     worker.onerror = (event) => {
       event.preventDefault();
-      if (worker === this.worker) this.died(event.message || say("the Python worker could not start"));
+      if (worker === this.worker) this.died(event.message);
     };
     this.placed.clear();
     this.placing.clear();
-    const names = runtimeNames();
-    worker.postMessage({ do: "boot", names, packages: names.filter((name) => name.endsWith(".whl")), lock: K3.manifest.lock });
-    for (const name of names) this.hand(worker, name);
+    for (const name of runtimeNames()) this.hand(name);
+    for (const data of heard) if (worker === this.worker) this.hear(data);
   }
 
-  // Each file goes to the worker as soon as it is here.
-  async hand(worker, name) {
+  // Gives the worker a file that it cannot load itself.
+  async hand(name) {
+    const { worker } = this, { held } = this.runtime;
+    if (!fromDisk && !held.has(name)) return;
     try {
-      const bytes = await this.runtime.bytes(name);
-      worker.postMessage({ do: "take", name, bytes }, [bytes.buffer]);
+      const blob = held.get(name) || await this.runtime.unwrap(name);
+      worker.postMessage({ do: "take", name, blob });
     } catch (error) {
-      if (worker === this.worker) this.fail(error.message);
+      if (worker === this.worker) this.lose(name, error.message);
     }
   }
 
   // Puts an extra where Python looks for it.
-  async place(name) {
+  place(name) {
     if (this.placing.has(name)) return;
     this.placing.add(name);
-    const { worker } = this;
-    try {
-      const bytes = await this.runtime.bytes(name);
-      if (worker !== this.worker) return;
-      worker.postMessage({ do: "place", target: described(name).target, bytes }, [bytes.buffer]);
-      this.placed.add(name);
-    } catch (error) {
-      if (worker !== this.worker) return;
-      if (this.waiting && this.waiting.needs.includes(name)) {
-        this.waiting.resolve(JSON.stringify({ state: "lost", message: error.message }));
-        this.waiting = null;
-      }
-      this.onStatus({ state: "idle" });
+    this.runtime.wanted.add(name);
+    this.worker.postMessage({ do: "place", file: K3.fileFor(described(name), this.runtime.held) });
+    this.hand(name);
+  }
+
+  // A file cannot be had. Without an extra only the run that needs it fails.
+  lose(name, message) {
+    this.runtime.forget(name);
+    if (!this.placing.has(name)) {
+      this.fail(message);
+      return;
     }
     this.placing.delete(name);
-    this.pump();
+    this.runtime.wanted.delete(name);
+    if (this.waiting && this.waiting.needs.includes(name)) {
+      this.waiting.resolve(JSON.stringify({ state: "lost", message }));
+      this.waiting = null;
+    }
+    this.onStatus({ state: "idle" });
   }
 
   hear(data) {
     this.heard = performance.now();
     if (data.memory) this.memory = data.memory; // bytes of Python's heap
-    if (data.kind === "phase") this.phase(data.name);
+    if (data.kind === "loaded") this.runtime.count(data.name, data.bytes);
+    else if (data.kind === "held") this.runtime.held.set(data.name, data.blob);
+    else if (data.kind === "lost") this.lose(data.name, whyLost(data));
+    else if (data.kind === "placed") this.nowPlaced(data.name);
+    else if (data.kind === "phase") this.phase(data.name);
     else if (data.kind === "ready") this.nowReady(data);
     else if (data.kind === "fatal") this.died(data.message);
     else if (this.asked.has(data.id)) this.answer(data.id, data.reply);
@@ -212,10 +216,17 @@ class Engine {
     this.pump();
   }
 
-  died(message) {
+  nowPlaced(name) {
+    this.placing.delete(name);
+    this.placed.add(name);
+    this.pump();
+  }
+
+  died(message = "") {
+    const why = message || say("the Python worker could not start");
     if (!this.edits || !this.ready) this.deaths += 1; // what an edit does says nothing of the interpreter
-    if (this.deaths > 2) this.fail(message);
-    else this.restart(message);
+    if (this.deaths > 2) this.fail(why);
+    else this.restart(why);
   }
 
   fail(message) {
@@ -257,15 +268,4 @@ class Engine {
     else if (silent > (this.edits ? EDIT_MS : DEAD_MS)) this.died(say("the Python worker stopped answering"));
     else if (silent > 300 && this.running) this.onStatus({ state: "running" });
   }
-}
-
-function runtimeNames() {
-  return K3.manifest.files.map((file) => file.name);
-}
-
-// The worker's text travels in a classic script, so that a fresh worker can start without network and from disk.
-async function loadWorkerSource() {
-  await loadScript(K3.manifest.worker);
-  if (!K3.workerSource) throw new Error(say("{file} is damaged", { file: K3.manifest.worker }));
-  return K3.workerSource;
 }

@@ -20,7 +20,8 @@ const offline = {
       await this.container.register(siteRoot + "sw.js");
       const { active } = await this.container.ready;
       const loaded = performance.getEntriesByType("resource").map(({ name }) => name).filter((name) => name.startsWith(siteRoot));
-      active.postMessage({ do: "keep", urls: [location.href.split("#")[0], ...loaded] });
+      const extras = [...engine.runtime.held.keys()].map((name) => siteRoot + described(name).path);
+      active.postMessage({ do: "keep", urls: [location.href.split("#")[0], ...loaded, ...extras] });
     } catch {
       // A private window, a full disk, a server without the file: the site works as before.
     }
