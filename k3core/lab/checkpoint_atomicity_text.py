@@ -81,7 +81,7 @@ def continued(p, seed: int, scope: Scope, events: list, frame: int):
 
 def pieces_of(p, scope: Scope) -> list:
     """For each request the pieces of text, as token ids, that its tokens stand for. Raises ParamError."""
-    shared, ends = prefix_text.ids_of("text", p.text), p.ends.split("\n")
+    shared, ends = tiny_text.ids_of("text", p.text), p.ends.split("\n")
     if len(shared) < scope.shared:
         raise ParamError("text", Text("text has {count} characters; it takes one or more for each shared token",
                                       count=len(shared)))
@@ -90,7 +90,7 @@ def pieces_of(p, scope: Scope) -> list:
                                       count=sum(map(bool, ends))))
     cut = (len(shared) // 2,) if scope.shared == 2 else ()
     parts = [list(part) for part in np.split(np.array(shared), cut)]
-    return [[*parts, prefix_text.ids_of("ends", end)] for end in ends[: scope.requests]]
+    return [[*parts, tiny_text.ids_of("ends", end)] for end in ends[: scope.requests]]
 
 
 def found_at(scope: Scope, events: list, frame: int) -> Found:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from k3core.fleet.admission import POLICIES
 from k3core.fleet.affinity import fail_over
 from k3core.fleet.cluster import Budget, ClusterSpec, RequestClass
 from k3core.fleet.hashing import make_scheme
@@ -14,7 +13,7 @@ from k3core.fleet.simulate import run as simulated
 from k3core.fleet.traffic import Requests
 from k3core.kda import KDATokens, gate_lower_bound, kda_trace, l2norm
 from k3core.lab.prefix_requests import draw_tokens
-from k3core.paged_cache import NULL, BlockPool, PageTables
+from k3core.paged_cache import BlockPool, PageTables
 from k3core.prefix_cache import Hit, Policy, PrefixCache
 from k3core.replayssm import ProjectionStore
 

@@ -4,10 +4,9 @@ import math
 
 import numpy as np
 
-from k3core.decode import START
 from k3core.fleet.latency import ACTIVE_PARAMETERS, ATTENTION_WORK, PREFILL_SPEED, prefill_time, prefill_work, ttft
 from k3core.lab import prefix_hit_view as view
-from k3core.lab import prefix_text
+from k3core.lab import prefix_text, tiny_text
 from k3core.lab.contract import (Check, Column, Experiment, Metric, Prediction, Preset, Progress, Result, Scene,
                                  Table)
 from k3core.lab.display import number
@@ -80,8 +79,8 @@ def count(p, seed: int):
 def talk(p, seed: int):
     """The same with the trained model and the reader's text: each turn is all that was said before, and more."""
     server = prefix_text.TextServer(p.hash_block, p.page, p.grain, p.policy, rules=Rules(evict_together=p.all_groups))
-    more = prefix_text.ids_of("more", p.more)
-    turns, served, lost = [[START, *prefix_text.ids_of("prompt", p.prompt)]], [], 0
+    more = tiny_text.ids_of("more", p.more)
+    turns, served, lost = [tiny_text.read_prompt(p.prompt)], [], 0
     for turn in range(TURNS):
         if turn == 1 and p.lost != "none":
             lost = server.evict_checkpoint(turns[1], (int(p.lost) - 1,))

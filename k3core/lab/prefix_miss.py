@@ -92,10 +92,10 @@ def read(p, prompts: list, seed: int):
 
 def written(p) -> tuple:
     """(parameters with the text's lengths in place of those of counted tokens, three requests of the reader's text)."""
-    start, ends = [START, *prefix_text.ids_of("text", p.text)], p.ends.split("\n")
+    start, ends = [START, *tiny_text.ids_of("text", p.text)], p.ends.split("\n")
     if len(ends) != 3:
         raise ParamError("ends", Text("ends has {count} lines; it takes 3, the end of each request", count=len(ends)))
-    prompts = [start + prefix_text.ids_of("ends", end) for end in ends]
+    prompts = [start + tiny_text.ids_of("ends", end) for end in ends]
     shared = len(start)
     if p.cause == "own":
         requests = [(prompt, Extra()) for prompt in prompts]

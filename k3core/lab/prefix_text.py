@@ -35,16 +35,6 @@ def text_param(name: str, label: Text, default: str, most: int = 120, words: Tex
     return Param(name, label, "text", default, max_length=most, multiline=True, help=words, when=TEXT)
 
 
-def ids_of(name: str, text: str) -> list:
-    """Token ids of the text of a parameter. Raises ParamError."""
-    try:
-        return encode(text)
-    except ValueError:
-        wrong = next(character for character in text if character > "\x7f")
-        raise ParamError(name, Text("{name} holds {character}; the trained model reads ASCII only, one token per "
-                                    "character", name=name, character=repr(wrong))) from None
-
-
 def pages(config) -> tuple:
     """(bytes of a KDA layer's state, bytes of an MLA layer's row) of a decoder in float32."""
     state = StatePage(config.kda_heads, config.kda_key_dim, config.kda_value_dim, config.conv_kernel - 1, "float32")

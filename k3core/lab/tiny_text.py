@@ -49,14 +49,19 @@ def sampler(choosing: str, seed: int) -> Greedy:
     return Gumbel(seed, TEMPERATURE) if choosing == "sampled" else Greedy()
 
 
+def ids_of(name: str, text: str) -> list:
+    """Token ids of the text of parameter `name`. Raises ParamError."""
+    try:
+        return encode(text)
+    except ValueError:
+        wrong = next(character for character in text if character > "\x7f")
+        raise ParamError(name, Text("{name} holds {character}; the trained model reads ASCII only, one token per "
+                                    "character", name=name, character=repr(wrong))) from None
+
+
 def read_prompt(prompt: str) -> list:
     """Token ids of a prompt, the START that began every training text first. Raises ParamError."""
-    try:
-        return [START, *encode(prompt)]
-    except ValueError:
-        wrong = next(character for character in prompt if character > "\x7f")
-        raise ParamError("prompt", Text("prompt holds {character}; the trained model reads ASCII only, one token per "
-                                        "character", character=repr(wrong))) from None
+    return [START, *ids_of("prompt", prompt)]
 
 
 def glyphs(ids) -> str:

@@ -28,6 +28,6 @@ ZH = {
     "drawn, temperature 0.8": "按温度 0.8 抽样",
     "Drawn with noise that hangs on seed and position alone, so that every way to decode draws the same.":
         "抽样噪声只取决于随机种子和位置，因此无论怎样解码，抽到的都相同。",
-    "prompt holds {character}; the trained model reads ASCII only, one token per character":
-        "prompt 含有 {character}；训练好的模型只读 ASCII，每个字符一个词元",
+    "{name} holds {character}; the trained model reads ASCII only, one token per character":
+        "{name} 里有 {character}；训练好的模型只读 ASCII，每个字符一个词元",
 }

@@ -5,8 +5,6 @@ ZH = {
     "counting": "只计数",
     "Characters per answer": "每次回答的字符数",
     "Hash block, in characters": "哈希块（字符数）",
-    "{name} holds {character}; the trained model reads ASCII only, one token per character":
-        "{name} 里有 {character}；训练好的模型只读 ASCII，每个字符一个词元",
     "page is {page} hash blocks of {block} characters; the trained model's KDA state takes as much as {rows} rows, so take "
     "{least} hash blocks or more":
         "page 是 {page} 个哈希块，每块 {block} 个字符；训练好的模型的 KDA 状态相当于 {rows} 行，所以至少要 {least} 个哈希块",

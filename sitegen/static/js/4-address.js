@@ -23,6 +23,8 @@ class Address {
 
   get shared() { return this.state.size > 0; }
 
+  get namesFile() { return [...this.state.keys()].some((name) => name.startsWith("file.")); }
+
   get(name) { return this.state.has(name) ? this.state.get(name) : this.defaults[name]; }
 
   set(name, value) {
