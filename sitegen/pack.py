@@ -19,6 +19,7 @@ from sitegen import compiler, runtime
 ALLOW_LIST = Path(__file__).with_name("runtime_modules.txt")
 FOLDER = "assets/runtime"
 EXTRAS = {"tiny.npz": "k3core/models/tiny.npz"}  # name -> path in the wheel; left out of what every page loads
+NOT_FOR_PAGES = "k3core/sweep/"  # many processes or a cluster: nothing that a page could use
 SCRIPT_CHARACTERS = 3 << 20  # of base64 in one script, so that progress shows while a big file loads
 
 
@@ -109,11 +110,11 @@ def build_wheel(project: Path, folder: Path) -> Path:
 
 
 def take_out(wheel: bytes, paths: dict[str, str]) -> tuple[bytes, dict[str, bytes]]:
-    """The wheel without the files at `paths` (name -> path), and what they hold (name -> bytes)."""
+    """The wheel without NOT_FOR_PAGES and the files at `paths` (name -> path), and what these hold (name -> bytes)."""
     buffer, source = io.BytesIO(), zipfile.ZipFile(io.BytesIO(wheel))
     with zipfile.ZipFile(buffer, "w") as rest:
         for member in source.infolist():
-            if member.filename not in paths.values():
+            if member.filename not in paths.values() and not member.filename.startswith(NOT_FOR_PAGES):
                 rest.writestr(member, source.read(member))
     return buffer.getvalue(), {name: source.read(path) for name, path in paths.items()}
 
