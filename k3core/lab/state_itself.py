@@ -42,10 +42,10 @@ def events(states: list, g, reads: list, said: list, off: list) -> dict:
     return {"frames": frames, "side": states[0].shape[1] // pooled[0].shape[1]}
 
 
-def pool(values):
-    """Means over squares, so that no side has more than MOST_ROWS: [HV, dk, dv] -> [HV, rows, columns]."""
+def pool(values, most: int = MOST_ROWS):
+    """Means over squares, so that no side has more than `most`: [HV, dk, dv] -> [HV, rows, columns]."""
     heads, dk, dv = values.shape
-    side = -(-max(dk, dv) // MOST_ROWS)
+    side = -(-max(dk, dv) // most)
     return values.reshape(heads, dk // side, side, dv // side, side).mean(axis=(2, 4))
 
 
@@ -113,7 +113,7 @@ def _head(now: dict, head: int, x: float, y: float, side: float, panel: float, l
         if runs:
             squares = "".join(f"M{d.number(x + j * cell)} {d.number(top + i * high)}h{d.number(n * cell)}v{d.number(high)}"
                               f"h{d.number(-n * cell)}z" for i, j, n in runs)
-            parts.append(d.path(squares, "state heat", opacity=round(level / LEVELS, 2)))
+            parts.append(d.path(squares, "state", opacity=round(level / LEVELS, 2)))
     left, wide, bar = x + side + 6, panel - side - 6, side / len(lives)
     parts += [d.rect(left, top + i * bar, max(0.5, wide * _place(life)), max(0.5, bar * 0.8), "gate")
               for i, life in enumerate(lives)]

@@ -30,15 +30,15 @@ ZH = {
     "change no letter.": "温度 0.8 时文本重复较少，查找也少有收获。噪声属于位置，因此草稿不会改变任何字符。",
     "The state itself": "状态本身",
     "forward passes after the prompt": "提示之后的前向次数",
-    "{passes}, plain decoding {plain}": "{passes}，逐个解码为 {plain}",
+    "{passes}, plain decoding {plain}": "{passes}，普通解码为 {plain}",
     "token positions computed in them": "其中计算的词元位置数",
-    "{positions}, plain decoding {plain}": "{positions}，逐个解码为 {plain}",
+    "{positions}, plain decoding {plain}": "{positions}，普通解码为 {plain}",
     "half of the gates of layer {layer} forget within": "第 {layer} 层半数门控的遗忘时间",
     "{n} tokens": "{n} 个词元",
     "{read} tokens are read, the prompt. Head {h} holds the largest value, {peak}.":
         "读完提示，共 {read} 个词元。最大的值在头 {h} 中，为 {peak}。",
-    "It is the state of plain decoding, to the bit.": "状态与逐个解码逐位相同。",
-    "It is {off} off the state of plain decoding.": "状态与逐个解码相差 {off}。",
+    "It is the state of plain decoding, to the bit.": "状态与普通解码逐位相同。",
+    "It is {off} off the state of plain decoding.": "状态与普通解码相差 {off}。",
     "Round {n} reads '{said}' for good. Head {h} changes most, by {share} of its size. {where}":
         "第 {n} 轮最终读入“{said}”。头 {h} 变化最大，为自身大小的 {share}。{where}",
     "|S|, stronger where larger; rows: key channels, columns: value channels":
