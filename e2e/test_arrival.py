@@ -155,9 +155,13 @@ def test_the_newest_click_wins(arrival):
 def test_a_run_is_dropped_when_its_page_goes(arrival):
     rail(arrival, "fleet-simulation")
     arrival.settle()
-    arrival.page.evaluate("() => K3.lab.controls.set('traffic', '10')")
-    arrival.page.wait_for_function("() => K3.lab.engine.running")
-    rail(arrival, OTHER)
+    running = arrival.page.evaluate("""(page) => {
+      K3.lab.controls.set("traffic", "10");
+      document.querySelector(`.rail a[href$="${page}.html"]`).click();
+      return Boolean(K3.lab.engine.running);
+    }""", OTHER)
+    assert running
+    arrived(arrival, OTHER)
     arrival.settle()
     assert arrival.shown() == expected(OTHER) and arrival.page.locator("#notice").is_hidden()
     assert arrival.page.evaluate("() => location.hash") == ""

@@ -30,6 +30,18 @@ def kept(visit, page: str = TAB) -> list:
     return urls
 
 
+def until(visit, condition: str):
+    """Wait until this asynchronous function returns true."""
+    assert visit.page.evaluate(f"""async () => {{
+      const condition = {condition}, until = Date.now() + 60000;
+      while (Date.now() < until) {{
+        if (await condition()) return true;
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }}
+      return false;
+    }}""")
+
+
 def live(visit):
     visit.skip_prediction()
     visit.settle()
@@ -99,13 +111,10 @@ def test_a_new_build_is_shown_at_once_and_takes_over_whole(visit, rebuilt):
     tab.page.reload()  # the old worker answers, with the new page and the new script
     tab.settle()
     assert tab.page.locator("html").get_attribute("data-build") == "new" and tab.shown() == expected(SLUG, {"dk": 64})
-    tab.page.wait_for_function("""async () => {
-      const registration = await navigator.serviceWorker.getRegistration();
-      return registration.waiting || (registration.active && (await caches.keys())[0].endsWith(" new"));
-    }""")
+    until(tab, "async () => (await navigator.serviceWorker.getRegistration()).waiting")
     tab.page.reload()  # a page is opened: now the new worker takes over
     tab.settle()
-    tab.page.wait_for_function("async () => { const names = await caches.keys(); return names.length === 1 && names[0].endsWith(' new'); }")
+    until(tab, "async () => { const names = await caches.keys(); return names.length === 1 && names[0].endsWith(' new'); }")
     assert [url for url in kept(tab) if "/assets/page." in url] == [f"{root}/assets/page.0123456789.js"]
     tab.context.set_offline(True)
     tab.page.reload()

@@ -54,17 +54,25 @@ async function ownCaches() {
   return (await caches.keys()).filter((name) => name.startsWith(`k3-serve-lab ${registration.scope} `));
 }
 
+// This build's cache; nothing once a newer build has taken over, which a late answer must not bring back.
+async function ownCache() {
+  return await caches.has(CACHE) ? caches.open(CACHE) : null;
+}
+
 async function activate() {
   for (const name of await ownCaches()) if (name !== CACHE) await caches.delete(name);
   await self.clients.claim();
 }
 
 async function page(event, path) {
-  const cache = await caches.open(CACHE), url = new URL(path, registration.scope);
-  const held = await cache.match(url);
-  const fresh = fetch(event.request).then(async (response) => {
-    if (response.ok) event.waitUntil(cache.put(url, await plain(response.clone())));
-    return response;
+  const cache = await ownCache(), url = new URL(path, registration.scope);
+  const held = cache && await cache.match(url);
+  // Asked of the server itself: what the browser keeps for a while may be of an older build.
+  const fresh = fetch(event.request.url, { cache: "no-cache" }).then(async (response) => {
+    if (!response.ok) return response;
+    const answer = await plain(response);
+    if (cache) event.waitUntil(cache.put(url, answer.clone()));
+    return answer;
   });
   if (!held) return fresh;
   fresh.catch(() => {}); // `held` stands in
@@ -76,14 +84,15 @@ async function asset(request, path) {
   const held = await caches.match(url);
   if (held) return held;
   const response = await fetch(request);
-  if (response.ok) await (await caches.open(CACHE)).put(url, response.clone());
+  const cache = response.ok && await ownCache();
+  if (cache) await cache.put(url, response.clone());
   return response;
 }
 
 // What a page loaded before this worker was there.
 async function keep(urls) {
-  const cache = await caches.open(CACHE);
-  for (const url of urls) {
+  const cache = await ownCache();
+  for (const url of cache ? urls : []) {
     const path = ownPath({ method: "GET", url });
     if (!PAGES.has(path) && !(path && path.startsWith("assets/"))) continue;
     const key = new URL(path, registration.scope);

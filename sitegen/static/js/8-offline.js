@@ -21,7 +21,9 @@ const offline = {
       const { active } = await this.container.ready;
       const loaded = performance.getEntriesByType("resource").map(({ name }) => name).filter((name) => name.startsWith(siteRoot));
       const extras = [...engine.runtime.held.keys()].map((name) => siteRoot + described(name).path);
-      active.postMessage({ do: "keep", urls: [location.href.split("#")[0], ...loaded, ...extras] });
+      const tell = () => (this.container.controller || active).postMessage({ do: "keep", urls: [location.href.split("#")[0], ...loaded, ...extras] });
+      tell();
+      this.container.addEventListener("controllerchange", tell);
     } catch {
       // A private window, a full disk, a server without the file: the site works as before.
     }
