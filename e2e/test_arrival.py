@@ -152,21 +152,6 @@ def test_the_newest_click_wins(arrival):
     arrived(arrival, SLUG)
 
 
-def test_a_run_is_dropped_when_its_page_goes(arrival):
-    rail(arrival, "fleet-simulation")
-    arrival.settle()
-    running = arrival.page.evaluate("""(page) => {
-      K3.lab.controls.set("traffic", "10");
-      document.querySelector(`.rail a[href$="${page}.html"]`).click();
-      return Boolean(K3.lab.engine.running);
-    }""", OTHER)
-    assert running
-    arrived(arrival, OTHER)
-    arrival.settle()
-    assert arrival.shown() == expected(OTHER) and arrival.page.locator("#notice").is_hidden()
-    assert arrival.page.evaluate("() => location.hash") == ""
-
-
 @pytest.mark.parametrize("how", [{"modifiers": ["ControlOrMeta"]}, {"button": "middle"}])
 def test_a_click_for_a_new_window_opens_one(arrival, how):
     with arrival.context.expect_page() as opened:
