@@ -5,10 +5,14 @@ import pytest
 from hypothesis import given, settings
 from lab_values import settings_of
 
+from k3core.decode import START, Greedy, Gumbel, PromptLookup, Speculation, encode, tiny_model
 from k3core.lab import replayssm_ring as lab
 from k3core.lab import replayssm_ring_costs as costs
+from k3core.lab import replayssm_ring_text as words
+from k3core.lab import tiny_text
 from k3core.lab.contract import Result
 from k3core.lab.params import ParamError
+from k3core.replayssm import ProjectionStore
 
 EXPERIMENT = lab.EXPERIMENT
 
@@ -163,7 +167,7 @@ def test_every_valid_setting_holds_unless_it_is_broken(params):
     try:
         result = EXPERIMENT.run(params | {"flush_late": False})
     except ParamError as error:
-        assert error.name in ("buffer", "accepted")
+        assert error.name in ("buffer", "accepted", "record")
         return
     assert isinstance(result, Result) and all(check.passed for check in result.checks)
 
@@ -181,6 +185,45 @@ def test_settings_that_make_no_sense_are_refused(params, words):
     with pytest.raises(ParamError) as caught:
         EXPERIMENT.run(params)
     assert str(caught.value) == words
+
+
+# --- real text ---
+
+TEXT = {"source": "text", "prompt": "a = [0, 1]\nb = [0, "}
+
+
+@pytest.mark.parametrize("choosing", ["greedy", "sampled"])
+@pytest.mark.parametrize("window", [1, 4, 8])
+def test_the_ring_holds_what_speculation_on_the_text_keeps(choosing, window):
+    sampler = Gumbel(2, 0.8) if choosing == "sampled" else Greedy()
+    decoder, ids = tiny_model(), [START, *encode(TEXT["prompt"])]
+    run = Speculation(decoder, ids, PromptLookup(), ProjectionStore, window - 1, sampler)
+    rounds = run.run(words.NEW)
+    result = EXPERIMENT.run(TEXT | {"choosing": choosing, "window": window, "head": "2.3"}, 2)
+    assert all(check.passed for check in result.checks)
+    log = result.scenes[0].events
+    assert log["letters"] == tiny_text.glyphs(decoder.generate(ids, words.NEW, sampler)) == tiny_text.glyphs(run.tokens)
+    assert [(e["accepted"], e["read"]) for e in log["steps"][1:]] == [(1 + r.accepted, 1 + len(r.drafted)) for r in rounds]
+    kept = "".join(event["said"][: event["accepted"]] for event in log["steps"])
+    assert kept == log["letters"][: words.NEW - 1]  # the last one has not been read
+    assert {m.key: m.value for m in result.metrics}["accepted_mean"] == pytest.approx((words.NEW - 1) / len(rounds))
+
+
+def test_the_state_drawn_is_of_the_chosen_head():
+    log = EXPERIMENT.run(TEXT | {"head": "3.2", "record": "fp32"}).scenes[0].events
+    _, state = tiny_model().prefill([START, *encode(TEXT["prompt"])])
+    heat = np.abs(state.memories[2].state[1]).reshape(16, 2, 16, 2).mean(axis=(1, 3))
+    np.testing.assert_allclose(log["steps"][0]["heat"], heat, rtol=1e-6)
+
+
+def test_late_flush_damages_the_ring_on_real_text_too():
+    tight = checks(TEXT | {"flush_late": True, "buffer": 12})
+    assert not tight["fits"].passed
+
+
+def test_a_gate_per_head_is_not_the_models():
+    with pytest.raises(ParamError, match="the trained model has a gate per channel"):
+        EXPERIMENT.run(TEXT | {"record": "gdn"})
 
 
 def test_prediction_follows_the_settings():

@@ -1,16 +1,20 @@
 """Tab `replayssm-ring`: the last tokens' records in a ring, the state written only when it is nearly full."""
 
 from math import log
+from types import SimpleNamespace
 
 import numpy as np
 
 from k3core.bf16 import from_bf16, to_bf16
 from k3core.kda import KDATokens, gate_lower_bound, kda_recurrent, l2norm
 from k3core.lab import replayssm_ring_costs as costs
+from k3core.lab import replayssm_ring_text as words
 from k3core.lab import replayssm_ring_view as view
+from k3core.lab import tiny_text
 from k3core.lab.contract import Check, Experiment, Metric, Prediction, Preset, Progress, Result, Scene
 from k3core.lab.display import number
 from k3core.lab.params import Param, ParamError
+from k3core.lab.state_itself import pool
 from k3core.lab.text import Text
 from k3core.models import Recurrent
 from k3core.replayssm import (
@@ -49,17 +53,28 @@ def run(p, seed: int):
     check_sizes(p)
     rng = np.random.default_rng(seed)
     record = bytes_of_record(p.record)
-    accepted = draw_accepted(p.accepted, STEPS + LONG_RUN, rng)
-    turned = yield from turn(p, accepted[:STEPS], rng)
-    gaps, fullest = long_run(p, accepted[STEPS:])
-    cycle = ring_cycle(costs.flush_buffer(p), p.window, costs.neighbours(costs.mean_of(p.accepted)))
+    if p.source == "text":
+        start, steps, plain, text = yield from words.read_steps(p, seed, CONV)
+        law = words.law_of(steps)
+        p = SimpleNamespace(**vars(p) | {"accepted": float(sum(kept * share for kept, share in law.items()))})
+        accepted = [steps[i][1] for i in rng.integers(len(steps), size=LONG_RUN).tolist()]
+        turned = (yield from turn(p, start, steps)) | {"letters": tiny_text.glyphs(text)}
+        own = _text_checks(p, plain, text)
+    else:
+        accepted = draw_accepted(p.accepted, STEPS + LONG_RUN, rng)
+        start, steps = draw_steps(p, accepted[:STEPS], rng)
+        law, accepted, own = costs.neighbours(costs.mean_of(p.accepted)), accepted[STEPS:], ([], [])
+        turned = (yield from turn(p, start, steps)) | {"letters": ""}
+    gaps, fullest = long_run(p, accepted)
+    cycle = ring_cycle(costs.flush_buffer(p), p.window, law)
     every, measured = float(1 / cycle.flush_share), float(np.mean(gaps))
     spread = 5 * float(np.std(gaps)) / len(gaps) ** 0.5 + 0.01 * every
     capacity = p.buffer + p.window
     tables = costs.tables(p, STATE_BYTES, record, turned["slots"], LAYOUTS[p.record][2])
     return Result(
-        metrics=_metrics(p, record, cycle, turned["moved"]),
+        metrics=[*_metrics(p, record, cycle, turned["moved"]), *own[0]],
         checks=[
+            *own[1],
             Check("fits", Text("history and drafts never exceed the capacity"), fullest <= capacity, fullest,
                   Text("at most B + T = {n} records", n=capacity)),
             Check("state_restored", Text("state and outputs equal those of plain decoding, within rounding"),
@@ -75,7 +90,7 @@ def run(p, seed: int):
         tables=tables,
         figures=costs.figures(p, STATE_BYTES, record, tables),
         scenes=[Scene("ring", Text("The ring, one verify step per frame"),
-                      view.events(p, STATE_BYTES, record, cycle, turned), view.captions(p, turned["events"]),
+                      view.events(p, STATE_BYTES, record, cycle, turned), view.captions(p, turned),
                       poster=view.poster(turned["events"]))],
         answer=min(range(len(FLUSH_EVERY)), key=lambda i: (abs(log(every / FLUSH_EVERY[i])), i)),
         answer_text=Text("With the settings shown it is one step in {every}.", every=number(every, 2)),
@@ -88,7 +103,11 @@ def check_sizes(p):
         raise ParamError("buffer", Text(
             "{name} is {value}; it must hold at least one window of {window} tokens",
             name="buffer", value=p.buffer, window=p.window))
-    if p.accepted > p.window:
+    if p.source == "text" and p.record == "gdn":
+        raise ParamError("record", Text(
+            "{name} is {value}; the trained model has a gate per channel, which a record must keep",
+            name="record", value="gdn"))
+    if p.source == "drawn" and p.accepted > p.window:
         raise ParamError("accepted", Text(
             "{name} is {value}; a window of {window} tokens takes 1 to {window}",
             name="accepted", value=number(p.accepted), window=p.window))
@@ -126,30 +145,42 @@ class LabRing(RingStore):
         return o
 
 
-def turn(p, accepted: list, rng):
-    """Run verify steps through the ring and, beside it, plain decoding of the accepted tokens.
-
-    accepted: tokens kept per step. Yields Progress; returns the events of every step, the largest difference
-    from plain decoding (`error`), what rounding allows (`bound`), how many arrays changed address (`moved`).
-    """
-    _, _, fields = LAYOUTS[p.record]
+def draw_steps(p, accepted: list, rng) -> tuple:
+    """(state behind a prefill, steps) of random tokens; accepted: tokens kept per step. A step is (KDATokens of the
+    window, how many of them stay, no glyphs)."""
     true, wrong = (draw_tokens(len(accepted) * p.window, p, rng) for _ in range(2))
     _, start = kda_recurrent(*draw_tokens(PREFILL, p, rng)[:5])
-    ring = LabRing(start, np.zeros((3, CONV), np.float32), p.window, p.buffer, fields, p.flush_late)
-    places, moved, events, outputs, done = addresses(ring), 0, [_event(ring, 0, 0)], [], 0
+    steps, done = [], 0
     for step, count in enumerate(accepted):
-        if step % 8 == 0:
-            yield Progress(step, len(accepted))
-        event = _event(ring, done, count)
         right, rest = slice(done, done + count), slice(step * p.window + count, (step + 1) * p.window)
-        o = ring.advance(KDATokens(*(np.concatenate([x[right], y[rest]]) for x, y in zip(true, wrong))))
+        window = KDATokens(*(np.concatenate([x[right], y[rest]]) for x, y in zip(true, wrong)))
+        steps.append((window, count, ""))
+        done += count
+    return start, steps
+
+
+def turn(p, start, steps: list):
+    """Run verify steps through the ring and, beside it, plain decoding of the accepted tokens, from state `start`.
+
+    Yields Progress; returns the events of every step, the largest difference from plain decoding (`error`), what
+    rounding allows (`bound`), how many arrays changed address (`moved`).
+    """
+    _, _, fields = LAYOUTS[p.record]
+    ring = LabRing(start, np.zeros((3, CONV), np.float32), p.window, p.buffer, fields, p.flush_late)
+    places, moved, events, outputs, done = addresses(ring), 0, [_event(ring, 0, 0, p.window, "")], [], 0
+    for step, (window, count, said) in enumerate(steps):
+        if step % 8 == 0:
+            yield Progress(step, len(steps))
+        event = _event(ring, done, count, len(window.v), said)
+        o = ring.advance(window)
         ring.commit(count)
         outputs.append(o[:count])
         done += count
         before, places = places, addresses(ring)
         moved += sum(a != b for a, b in zip(before, places))
         events.append(event | _after(ring))
-    o, state = kda_recurrent(*(x[:done] for x in true[:5]), start)
+    kept = [[x[:count] for x in window[:5]] for window, count, _ in steps]
+    o, state = kda_recurrent(*(np.concatenate(parts) for parts in zip(*kept)), start)
     error = max(float(np.abs(np.concatenate(outputs) - o).max()), float(np.abs(ring.state - state).max()))
     scale = max(1.0, float(np.abs(start).max()), float(np.abs(state).max()))
     # A record in bf16 is off by 2^-9 of itself, a gate by up to 5 times that; decay stops it adding up.
@@ -174,15 +205,16 @@ def draw_tokens(count: int, p, rng) -> KDATokens:
     return KDATokens(q, k, v, g, beta, conv)
 
 
-def _event(ring: LabRing, done: int, count: int) -> dict:
-    """The cursors before a step that will keep `count` tokens; `done` tokens were kept before it."""
+def _event(ring: LabRing, done: int, count: int, read: int, said: str) -> dict:
+    """The cursors before a step that will read `read` tokens and keep `count`; `done` tokens were kept before it, and
+    `said` are the glyphs of those it reads."""
     before = {"base": ring.base, "write": ring.write_pos, "flush": ring.flushing}
-    return before | {"done": done, "accepted": count} | _after(ring)
+    return before | {"done": done, "accepted": count, "read": read, "said": said} | _after(ring)
 
 
 def _after(ring: LabRing) -> dict:
     return {"next_base": ring.base, "next_write": ring.write_pos, "next_flush": ring.flushing,
-            "heat": np.abs(ring.checkpoint[0]).tolist()}
+            "heat": pool(np.abs(ring.checkpoint), view.MOST_ROWS)[0].tolist()}
 
 
 def long_run(p, accepted: list) -> tuple:
@@ -197,6 +229,14 @@ def long_run(p, accepted: list) -> tuple:
         write = count if flushing else write + count
         flushing = write + look_ahead > p.buffer + p.window
     return np.diff(flushes), fullest
+
+
+def _text_checks(p, plain: list, text: list) -> tuple:
+    """Metrics and checks of real text: how much look-up gained, and that it changed no letter."""
+    same = next((i for i, (a, b) in enumerate(zip(plain, text)) if a != b), len(plain))
+    return ([_real("accepted_mean", Text("tokens kept per step, drafts looked up"), p.accepted, "")],
+            [Check("text_equal", Text("the text with drafts equals plain decoding"), same == len(plain), same,
+                   Text("{count} equal tokens", count=len(plain)))])
 
 
 def _metrics(p, record: int, cycle, moved: int) -> list:
@@ -231,11 +271,15 @@ EXPERIMENT = Experiment(
                   "of the last tokens are kept, in a ring that never grows, how often must the state itself "
                   "be written?"),
     params=(
+        tiny_text.source_param(("drawn", Text("chance"))),
+        tiny_text.prompt_param("def width(self):\n    return self._width\n\ndef height"),
+        tiny_text.CHOOSING,
+        words.HEAD,
         Param("window", Text("Window T"), "int", 4, 1, 12, 1,
               help=Text("One certain token and the drafts after it.")),
         Param("buffer", Text("Buffer B"), "int", 16, 1, 32, 1,
               help=Text("Capacity is L = B + T records; the arrays have the next power of two slots.")),
-        Param("accepted", Text("Accepted per step, on average"), "float", 2.5, 1, 12, 0.5,
+        Param("accepted", Text("Accepted per step, on average"), "float", 2.5, 1, 12, 0.5, when=("source", ("drawn",)),
               help=Text("With the certain token; a step accepts one of the two whole numbers around it.")),
         Param("record", Text("What a record keeps"), "choice", "replay",
               choices=tuple((name, title) for name, (title, _, _) in LAYOUTS.items())),
@@ -247,6 +291,10 @@ EXPERIMENT = Experiment(
               help=Text("Waits until the next window itself no longer fits.")),
     ),
     presets=(
+        Preset("real-text", Text("A real text"),
+               Text("The trained model writes Python, and drafts are what followed the same characters before. Where the text "
+                    "repeats itself whole windows stay; elsewhere there is nothing to draft, and a step keeps one."),
+               {"source": "text"}),
         Preset("window-4", Text("window 4"),
                Text("K3 with 3 drafts, 2.5 tokens accepted: 18.13 % of the steps flush, 89.82 kB instead of "
                     "327.7 kB.")),

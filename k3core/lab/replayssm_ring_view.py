@@ -8,6 +8,7 @@ from k3core.lab.display import binary_bytes, decimal_bytes
 from k3core.lab.text import Text
 
 NUMBERED_SLOTS = 32  # in a ring of more slots they are too narrow for a number
+MOST_ROWS = 16  # of S₀ as it is drawn
 GAP = 1.1  # drawing units between two slots
 SPOKES_END = 84  # how far from the centre the lines of a flush stop
 
@@ -15,7 +16,7 @@ SPOKES_END = 84  # how far from the centre the lines of a flush stop
 def events(p, state: int, record: int, cycle, turned: dict) -> dict:
     """The log: cursors before and after each step, the state's heat map, and the sizes that the bars need."""
     heats = [value for event in turned["events"] for row in event["heat"] for value in row]
-    return {"steps": turned["events"], "slots": turned["slots"], "window": p.window, "buffer": p.buffer,
+    return {"steps": turned["events"], "letters": turned["letters"], "slots": turned["slots"], "window": p.window, "buffer": p.buffer,
             "capacity": p.buffer + p.window, "state": state, "record": record, "late": p.flush_late,
             "widest": max(state * (1 + p.window),
                           *(2 * state * event["accepted"] for event in turned["events"]),
@@ -31,8 +32,9 @@ def poster(steps: list) -> int:
     return flushes[min(1, len(flushes) - 1)] if flushes else len(steps) - 1
 
 
-def captions(p, steps: list) -> list:
+def captions(p, turned: dict) -> list:
     """What just happened, one frame each: the start, then every step."""
+    steps = turned["events"]
     start = Text("Before the first step. The prefill has left its state in S₀; the ring is empty, and both "
                  "cursors stand at the same slot.")
     return [start, *(_caption(p, number, event) for number, event in enumerate(steps) if number)]
@@ -45,7 +47,9 @@ def _caption(p, number: int, event: dict) -> Text:
     else:
         did = Text("Step {n} reads S₀ and folds a history of {w} on the fly; S₀ is not written.", n=number,
                    w=event["write"])
-    if event["accepted"] == p.window:
+    if event["said"]:
+        kept = Text("It reads '{said}' and keeps '{kept}'.", said=event["said"], kept=event["said"][: event["accepted"]])
+    elif event["accepted"] == p.window:
         kept = Text("The whole window of {window} is accepted.", window=p.window)
     else:
         kept = Text("{a} of {window} tokens are accepted; what lies behind the write cursor will be "
@@ -102,7 +106,7 @@ def slot_styles(log: dict, event: dict, frame: int) -> dict:
     first = event["done"] - event["write"]
     for i in range(event["write"]):
         styles[(event["base"] + i) % slots] = ("folded" if event["flush"] else "older", first + i)
-    for i in range(log["window"]):
+    for i in range(event["read"]):
         slot, place = (event["base"] + event["write"] + i) % slots, event["write"] + i
         token = event["done"] + i
         if place >= capacity:
@@ -116,7 +120,7 @@ def _slots(log: dict, event: dict, style: dict, centre: tuple, outer: float, inn
     slots, parts = log["slots"], []
     middle, size = (outer + inner) / 2, min(13, 2 * pi * inner / slots * 0.62)
     for slot, (kind, token) in style.items():
-        words = f"{token}" if token is not None else ""
+        words = _word(log, event, token)
         mark = None if token is None else f"token:{token}"
         shape = sector(centre, inner, outer, slot / slots, (slot + 1) / slots)
         parts.append(d.path(shape, kind, mark, words))
@@ -125,6 +129,16 @@ def _slots(log: dict, event: dict, style: dict, centre: tuple, outer: float, inn
             ink = "on-record" if kind in ("accepted", "miss") else ""
             parts.append(d.text(x, y + size * 0.36, words, f"slot-number {ink}".strip(), "middle"))
     return parts
+
+
+def _word(log: dict, event: dict, token: int | None) -> str:
+    """What stands in a slot: the number of its token, or its character."""
+    if token is None:
+        return ""
+    if not log["letters"]:
+        return str(token)
+    here = token - event["done"]
+    return event["said"][here] if here >= 0 else log["letters"][token]
 
 
 def _spokes(log: dict, event: dict, centre: tuple, inner: float) -> list:
@@ -139,6 +153,7 @@ def _spokes(log: dict, event: dict, centre: tuple, inner: float) -> list:
 def _state(log: dict, event: dict, frame: int, centre: tuple, cell: float, lang: str) -> list:
     """S₀ as a heat map of |S|; it changes with a flush only, and then it is framed."""
     rows, columns = len(event["heat"]), len(event["heat"][0])
+    cell = min(14 * cell / columns, 12 * cell / rows)
     x, y = centre[0] - columns * cell / 2, centre[1] - rows * cell / 2 - 14
     style = "heat-frame written" if event["flush"] and frame else "heat-frame"
     parts = [d.rect(x - 3, y - 3, columns * cell + 6, rows * cell + 6, style, "state:checkpoint")]
@@ -240,8 +255,8 @@ def step_bytes(log: dict, step: int) -> tuple:
     """Bytes of one step: (state of the ring, its records, state per position, same tokens without drafts)."""
     event = log["steps"][step]
     state = log["state"] * (1 + event["flush"])
-    records = log["record"] * (event["write"] + log["window"])
-    return state, records, log["state"] * (1 + log["window"]), 2 * log["state"] * event["accepted"]
+    records = log["record"] * (event["write"] + event["read"])
+    return state, records, log["state"] * (1 + event["read"]), 2 * log["state"] * event["accepted"]
 
 
 def _bars(log: dict, frame: int, left: float, top: float, width: float, lang: str) -> list:
@@ -256,7 +271,7 @@ def _bars(log: dict, frame: int, left: float, top: float, width: float, lang: st
         (Text("ring: {bytes}", bytes=decimal_bytes(state + records)), [("state", log["state"])]
          + ([("state", log["state"])] if log["steps"][frame]["flush"] else []) + [("record", records)]),
         (Text("a state per position: {bytes}", bytes=decimal_bytes(snapshots)),
-         [("state", log["state"])] + [("snapshot", log["state"])] * log["window"]),
+         [("state", log["state"])] + [("snapshot", log["state"])] * log["steps"][frame]["read"]),
         (Text("the accepted tokens without drafts: {bytes}", bytes=decimal_bytes(plain)),
          [("state", log["state"])] * (2 * accepted)),
     ]

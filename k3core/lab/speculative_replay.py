@@ -256,7 +256,7 @@ EXPERIMENT = Experiment(
     presets=(
         Preset("real-text", Text("A real text"), Text("The trained model goes on with Python source; drafts are what followed "
                "the same characters before. Fewer passes, more positions: which of the two is time depends on the machine."),
-               {"source": "text", "prompt": "def first(self):\n    return self.", "draft": "lookup", "tokens": 32}),
+               {"source": "text", "prompt": "def width(self):\n    return self._width\n\ndef height", "draft": "lookup", "tokens": 32}),
         Preset("drawn-text", Text("A real text, drawn"), Text("At temperature 0.8 the text repeats itself less, and "
                "look-up finds less. Noise belongs to the position, so drafts change no letter."),
                {"source": "text", "prompt": "class Queue:\n    def ", "choosing": "sampled", "draft": "lookup",

@@ -178,4 +178,17 @@ ZH = {
     "On this logarithmic axis a straight rise is exponential. Only trees do that, as states and as inputs alike; between the "
     "two lies a constant factor.":
         "在这条对数轴上，直线上升就是指数增长。只有树如此，无论存状态还是存输入；两者之间只差一个常数因子。",
+    # real text
+    "chance": "随机数",
+    "Head whose state is drawn": "画出哪个头的状态",
+    "layer {l}, head {h}": "第 {l} 层，头 {h}",
+    "A real text": "真实文本",
+    "The trained model writes Python, and drafts are what followed the same characters before. Where the text repeats itself "
+    "whole windows stay; elsewhere there is nothing to draft, and a step keeps one.":
+        "训练好的模型写 Python，草稿取自同样的字符以前出现时后面的内容。文本重复之处整个窗口留下；别处无从起草，一步只留一个。",
+    "{name} is {value}; the trained model has a gate per channel, which a record must keep":
+        "{name} 的值是 {value}；训练好的模型每个通道一个门控，记录必须保存它",
+    "tokens kept per step, drafts looked up": "每步保留的词元数（查找草稿）",
+    "the text with drafts equals plain decoding": "使用草稿的文本与普通解码相同",
+    "It reads '{said}' and keeps '{kept}'.": "它读入“{said}”，保留“{kept}”。",
 }
