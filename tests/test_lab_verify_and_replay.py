@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lab_values import settings_of
 
+from k3core.decode import START, Greedy, Gumbel, encode, tiny_model
 from k3core.kda import kda_recurrent, kda_segment
+from k3core.lab import tiny_text
 from k3core.lab import verify_and_replay as lab
 from k3core.lab import verify_and_replay_runs as runs
 
@@ -182,6 +184,37 @@ def test_every_setting_holds_unless_it_is_broken(params, seed):
     assert values["bit_equal_corrected"] == (values["detected_at"] is not None)
     if params["tolerance"] == "0":
         assert 0 <= values["detected_at"] - params["deviation_at"] < params["every"]
+
+
+# --- real text ---
+
+TEXT = {"source": "text", "prompt": "for i in range(3):\n"}
+
+
+@pytest.mark.parametrize("head", ["1.1", "2.4", "3.2"])
+@pytest.mark.parametrize("choosing", ["greedy", "sampled"])
+def test_the_stream_is_what_the_model_reads(head, choosing):
+    found = checks(TEXT | {"head": head, "choosing": choosing}, 4)
+    assert all(check.passed for check in found.values()) and found["own_state"].measured == 0
+    sampler = Gumbel(4, 0.8) if choosing == "sampled" else Greedy()
+    ids = [START, *encode(TEXT["prompt"])]
+    ids += tiny_model().generate(ids, lab.TOKENS - len(ids), sampler)
+    layer, index = (int(part) - 1 for part in head.split("."))
+    state = tiny_model().prefill(ids)[1].memories[layer].state[index]
+    result = EXPERIMENT.run(TEXT | {"head": head, "choosing": choosing}, 4)
+    assert result.scenes[0].events["letters"] == tiny_text.glyphs(ids)
+    heat = result.scenes[0].events["lanes"][0][-1]["heat"]
+    np.testing.assert_allclose(heat, np.abs(state).reshape(16, 2, 16, 2).mean(axis=(1, 3)), rtol=1e-6)
+
+
+def test_a_long_prompt_is_read_as_far_as_the_stream_goes():
+    long = EXPERIMENT.run({"source": "text", "prompt": "x = 1\n" * 30})
+    assert long.scenes[0].events["letters"] == "␀" + ("x␣=␣1⏎" * 30)[:47]
+    assert not [check.key for check in long.checks if not check.passed]
+
+
+def test_a_record_replayed_twice_is_seen_in_real_text():
+    assert [key for key, check in checks(TEXT | {"replay_twice": True}).items() if not check.passed] == ["resumed"]
 
 
 def test_prediction_counts_what_is_equal():

@@ -9,12 +9,14 @@ from k3core.kda import compose_segments, kda_step, kda_update
 from k3core.replayssm import Checkpoint, in_order, make_records, verify_and_replay
 
 TOKENS = 48
-DK, DV = 10, 14  # the state of the one head whose stream is built
+DK, DV = 10, 14  # the state of the one head whose stream is drawn
 DEVIATION = 0.1  # of the state's root mean square
 
 
-def plan(p, rng) -> dict:
-    """What chance decides, once for all precisions: order of records and nodes, the deviation's noise."""
+def plan(p, rng, shape: tuple = (1, DK, DV)) -> dict:
+    """What chance decides, once for all precisions: order of records and nodes, the deviation's noise.
+
+    shape: of the state."""
     checkpoint = (p.cut - 1) // p.every * p.every  # the last one before the interruption
     numbers = list(range(checkpoint, p.cut))
     mixed = rng.permutation(len(numbers) * 2) % len(numbers)
@@ -22,7 +24,7 @@ def plan(p, rng) -> dict:
                "late": numbers[1:] + numbers[:1], "twice": [numbers[i] for i in mixed.tolist()]}[p.delivery]
     nodes = -(-TOKENS // p.piece)
     return {"checkpoint": checkpoint, "arrival": arrival, "order": rng.permutation(nodes).tolist(),
-            "noise": rng.standard_normal((1, DK, DV))}
+            "noise": rng.standard_normal(shape)}
 
 
 def states_of(stream: tuple, start) -> list:

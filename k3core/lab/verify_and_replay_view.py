@@ -6,35 +6,43 @@ from k3core.lab import charts
 from k3core.lab import drawing as d
 from k3core.lab.contract import Figure, Picture, Result, Scene
 from k3core.lab.display import number
+from k3core.lab.state_itself import pool
 from k3core.lab.text import Text
 from k3core.lab.verify_and_replay_runs import TOKENS, halves
 
 NAMES = (Text("straight through"), Text("interrupted, resumed"), Text("deviated, verified"))
 NODES_TOP = 54
+MOST_ROWS = 16  # of a state as it is drawn
 FAINTEST = -9  # power of ten of a difference that is drawn faintest
 
 
 # --- three runs ---
 
 
-def run_events(p, built: dict) -> dict:
-    """The log: each run's moments, one per tick of the clock, and where its marks stand."""
-    straight = [{"kind": "read", "read": t, "off": 0.0, "heat": abs(state[0]).tolist()}
+def run_events(p, built: dict, letters: str = "") -> dict:
+    """The log: each run's moments, one per tick of the clock, and where its marks stand. letters: glyphs of the tokens,
+    where they are a text."""
+    straight = [{"kind": "read", "read": t, "off": 0.0, "heat": _magnitudes(state)}
                 for t, state in enumerate(built["states"])]
     others = ([_plain(moment) for moment in built[run]["moments"]] for run in ("resumed_run", "deviated"))
     lanes = [straight, *others]
     hottest = max(value for moment in straight for row in moment["heat"] for value in row)
     return {"lanes": lanes, "cut": p.cut, "checkpoint": (p.cut - 1) // p.every * p.every, "every": p.every,
             "deviation_at": p.deviation_at, "detected_at": built["deviated"]["detected_at"],
-            "hottest": hottest,
+            "hottest": hottest, "letters": letters,
             "worst": [max(moment["off"] for moment in lane) for lane in lanes]}
 
 
 def _plain(moment: dict) -> dict:
     """A moment as plain data: magnitudes of the state, and of its difference where there is one."""
     rest = {name: value for name, value in moment.items() if name not in ("state", "difference")}
-    return rest | {"heat": abs(moment["state"][0]).tolist(),
-                   "difference": moment["difference"][0].tolist() if moment["off"] else None}
+    return rest | {"heat": _magnitudes(moment["state"]),
+                   "difference": _magnitudes(moment["difference"]) if moment["off"] else None}
+
+
+def _magnitudes(state) -> list:
+    """|S| of a state [1, dk, dv] as rows to draw; a large one in squares of several values."""
+    return pool(abs(state), MOST_ROWS)[0].tolist()
 
 
 def ticks(built: dict) -> int:
@@ -53,8 +61,8 @@ def at_tick(lane: list, tick: int) -> dict:
     return lane[min(tick, len(lane) - 1)]
 
 
-def run_captions(p, built: dict) -> list:
-    """What just happened to the runs, one frame each."""
+def run_captions(p, built: dict, letters: str = "") -> list:
+    """What just happened to the runs, one frame each; with a text, what the straight run has just read of it."""
     resumed, hurt = built["resumed_run"]["moments"], built["deviated"]["moments"]
     captions = [Text("Before the first token. All three runs start from the same state.")]
     for tick in range(1, ticks(built)):
@@ -64,6 +72,9 @@ def run_captions(p, built: dict) -> list:
                          b=at_tick(resumed, tick)["read"], c=at_tick(hurt, tick)["read"])]
         both = len(said) > 1
         captions.append(Text("{first} {second}", first=said[0], second=said[1]) if both else said[0])
+    if letters:
+        return [Text("{said} Text of the first run: '{text}'.", said=words, text=letters[max(0, tick - 16) : tick])
+                if 0 < tick <= TOKENS else words for tick, words in enumerate(captions)]
     return captions
 
 
@@ -190,6 +201,10 @@ def _lane(log: dict, index: int, now: dict, kinds: list, top: float, narrow: boo
         click = {"data_click": sets, "data_value": i + 1} if sets and i + 1 < TOKENS else {}
         parts.append(d.rect(x + 0.5, y, cell - 1, tall, kind, f"token:{i + 1}", str(i + 1),
                             opacity=strong if strong < 1 else None, **click))
+        if log["letters"]:
+            ink = "glyph on-dark" if kind in ("state", "miss") and strong > 0.5 else "glyph on-record" if kind == "record" \
+                else "glyph"
+            parts.append(d.text(x + cell / 2, y + tall / 2 + 4, log["letters"][i], f"{ink} small", "middle"))
     for token in marks(log, index):
         x, y = corner(token - 1) if token else (-cell, first)
         parts.append(d.line(x + cell, y - 2, x + cell, y + tall + 6, "arrow"))
@@ -219,9 +234,11 @@ def marks(log: dict, index: int) -> list:
 
 def _maps(log: dict, index: int, now: dict, top: float, narrow: bool, lang: str) -> list:
     """The run's state, and how far it is from the straight run at the same token."""
-    cell = 5.2 if narrow else 7.2
+    unit = 5.2 if narrow else 7.2
+    rows, columns = len(now["heat"]), len(now["heat"][0])
+    cell = min(14 * unit / columns, 10 * unit / rows)
     left, y = (2, top + 96) if narrow else (492, top + 20)
-    wide, tall = 14 * cell, 10 * cell
+    wide, tall = columns * cell, rows * cell
     parts = [d.rect(left - 2, y - 2, wide + 4, tall + 4, "heat-frame", "state:checkpoint")]
     for i, row in enumerate(now["heat"]):
         for j, value in enumerate(row):
@@ -252,7 +269,7 @@ def _pixel(x: float, y: float, cell: float, style: str, share: float) -> str:
 
 def node_events(p, built: dict) -> dict:
     """The log: the order in which parts became ready, and their maps M and S_local as magnitudes."""
-    parts = {span: {"m": abs(m[0]).tolist(), "s": abs(s[0]).tolist()}
+    parts = {span: {"m": _magnitudes(m), "s": _magnitudes(s)}
              for span, (m, s) in built["tree"]["parts"].items()}
     return {"events": [[kind, *span] for kind, span in built["tree"]["events"]], "piece": p.piece,
             "nodes": -(-TOKENS // p.piece), "parts": [[*span, part] for span, part in sorted(parts.items())],
@@ -291,8 +308,9 @@ def draw_nodes(result: Result, scene: Scene, frame: int, lang: str, narrow: bool
     log = scene.events
     width = 340 if narrow else 720
     column = width / log["nodes"]
-    cell = min(6.0, (column - 8) / 25)  # M is 10 columns wide, S_local 14
-    row = 10 * cell + 34
+    rows, columns = len(log["parts"][0][2]["s"]), len(log["parts"][0][2]["s"][0])
+    cell = min(60 / rows, (column - 8) / (rows + columns + 1))  # M is square, S_local as wide as the values
+    row = rows * cell + 34
     ready = [tuple(event[1:]) for event in log["events"][:frame]]
     places, depth = {}, 0
     for begin, end, _ in log["parts"]:
@@ -304,7 +322,7 @@ def draw_nodes(result: Result, scene: Scene, frame: int, lang: str, narrow: bool
         y = NODES_TOP + level(span) * row
         if end - begin > 1:
             for half in halves(span):
-                corners = [places[half], NODES_TOP + level(half) * row + 10 * cell + 4, y - 12, x, y - 4]
+                corners = [places[half], NODES_TOP + level(half) * row + rows * cell + 4, y - 12, x, y - 4]
                 shape = "M{},{}V{}H{}V{}".format(*map(d.number, corners))
                 lines.append(d.path(shape, "join" if span in ready else "join waiting"))
         look = "ghost" if span not in ready else "heat-frame written" if span == ready[-1] else "heat-frame"
@@ -323,7 +341,7 @@ def draw_nodes(result: Result, scene: Scene, frame: int, lang: str, narrow: bool
               ("gate", Text("M, what remains of any state before")),
               ("state", Text("S_local, what the segment wrote")),
               ("ghost", Text("not ready yet: {n}", n=len(log["parts"]) - len(ready)))]
-    height = NODES_TOP + depth * row + 10 * cell + 6
+    height = NODES_TOP + depth * row + rows * cell + 6
     return Picture(d.svg(width, height, [*pieces, *lines, *maps], scene.captions[frame].render(lang)), legend)
 
 
@@ -335,12 +353,12 @@ def level(span: tuple) -> int:
 
 def _part(part: dict, look: str, x: float, y: float, cell: float, hottest: float) -> list:
     """M and S_local side by side, centred at x; outlines where they are not ready."""
-    left = x - (24 * cell + 4) / 2
+    rows, columns = len(part["s"]), len(part["s"][0])
+    left = x - ((rows + columns) * cell + 4) / 2
     drawn = []
-    boxes = (("gate", part["m"], left, 1.0), ("state", part["s"], left + 10 * cell + 4, hottest))
+    boxes = (("gate", part["m"], left, 1.0), ("state", part["s"], left + rows * cell + 4, hottest))
     for style, values, at, top in boxes:
-        columns = len(values[0])
-        drawn.append(d.rect(at - 1, y - 1, columns * cell + 2, 10 * cell + 2, look))
+        drawn.append(d.rect(at - 1, y - 1, len(values[0]) * cell + 2, rows * cell + 2, look))
         if look != "ghost":
             drawn += [_pixel(at + j * cell, y + i * cell, cell, style, value / top)
                       for i, row in enumerate(values) for j, value in enumerate(row)]

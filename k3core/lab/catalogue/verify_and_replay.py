@@ -151,4 +151,14 @@ ZH = {
     "A deviation that nobody corrects": "没有人修正的偏差",
     "Solid: what is left of it. Dashed: the most that the slowest channel of each gate lets through. The vertical line marks "
     "where verification notices.": "实线：偏差的剩余。虚线：各门控最慢的通道最多放行的量。竖线：验证发现偏差之处。",
+    # real text
+    "chance": "随机数",
+    "Head whose state is built": "构建哪个头的状态",
+    "layer {l}, head {h}": "第 {l} 层，头 {h}",
+    "A real text": "真实文本",
+    "Keys, values and gates of one head of the trained model while it reads and goes on writing Python. The same two ways "
+    "end in the same bits, and these are the model's own.":
+        "训练好的模型读入并续写 Python 时，其中一个头的键、值和门控。仍是那两种方式逐位相同，而且就是模型自己的状态。",
+    "the straight run ends in the bits of the model's own state": "直通运行的终点与模型自己的状态逐位相同",
+    "{said} Text of the first run: '{text}'.": "{said}第一次运行的文本：“{text}”。",
 }
