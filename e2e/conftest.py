@@ -93,6 +93,15 @@ def visit(browser):
         assert expect_complaints or not opened.complaints, opened.complaints
 
 
+@pytest.fixture(params=["http", "file"])
+def workbench(request, visit, roots):
+    """The workbench that the test's module names as PAGE, opened both ways, at its defaults."""
+    opened = visit(f"{roots[request.param]}/{request.module.PAGE}")
+    opened.wait()
+    opened.skip_prediction()
+    return opened
+
+
 @pytest.fixture(scope="session")
 def pages(browser, roots):
     """A function: "http" or "file" -> the one page of the run that is opened this way, Python up, at its defaults."""

@@ -6,29 +6,17 @@ import numpy as np
 import parity
 import pytest
 from test_access import in_both_schemes
+from visit import shows
 
 from k3core.lab.registry import experiment
 
 MODEL = {"num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128}
+PAGE = "sizing.html"
 PICK = '[data-input="config"] input[type="file"]'
-
-
-@pytest.fixture(params=["http", "file"])
-def workbench(request, visit, roots):
-    opened = visit(f"{roots[request.param]}/sizing.html")
-    opened.wait()
-    opened.skip_prediction()
-    return opened
 
 
 def value(page, key: str) -> str:
     return page.inner_text(f'[data-metric="{key}"] .value')
-
-
-def shows(page, key: str, words: str):
-    page.wait_for_function("([key, words]) => document.querySelector(`[data-metric='${key}'] "
-                           ".value`).textContent === words",
-                           arg=[key, words])
 
 
 def file_of(config: dict) -> dict:

@@ -3,10 +3,11 @@
 import json
 
 import parity
-import pytest
+from visit import shows
 
 from k3core.lab.registry import experiment
 
+PAGE = "traces.html"
 PICK = '[data-input="trace"] input[type="file"]'
 
 
@@ -19,19 +20,6 @@ def line(ms: int, length: int, own: int) -> str:
 
 def file_of(text: str) -> dict:
     return {"name": "trace.jsonl", "mimeType": "application/json", "buffer": text.encode()}
-
-
-def shows(page, key: str, words: str):
-    page.wait_for_function("([key, words]) => document.querySelector(`[data-metric='${key}'] .value`).textContent === words",
-                           arg=[key, words], timeout=60_000)
-
-
-@pytest.fixture(params=["http", "file"])
-def workbench(request, visit, roots):
-    opened = visit(f"{roots[request.param]}/traces.html")
-    opened.wait()
-    opened.skip_prediction()
-    return opened
 
 
 def test_a_trace_is_replayed_and_a_wrong_one_loses_nothing(workbench):

@@ -13,6 +13,7 @@ SLUG = "byte-cost"  # the tab on which the tests of the page itself act
 EXPERIMENT = experiment(SLUG)
 TAB = f"tabs/{SLUG}.html"
 SCENE = '[data-scene="window"]'
+OWN_HOSTS = ("127.0.0.1", "localhost")  # whatever else a page asks is a complaint, in every test
 PHONE = {"viewport": {"width": 360, "height": 740}}
 
 SHOWN = """() => {
@@ -60,7 +61,7 @@ class Visit:
         self.page.on("console", self._console)
         self.page.on("pageerror", lambda error: self._complain(f"page error: {error}"))
         self.page.on("dialog", self._dialog)
-        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("request", self._request)
 
     def _complain(self, words: str):
         if isinstance(self.complaints, list):
@@ -69,6 +70,11 @@ class Visit:
     def _console(self, message):
         if message.type in ("error", "warning"):
             self._complain(f"console {message.type}: {message.text} {message.location['url']}")
+
+    def _request(self, request):
+        self.requests.append(request.url)
+        if urlsplit(request.url).hostname not in (None, *OWN_HOSTS):
+            self._complain(f"request to another place: {request.url}")
 
     def _dialog(self, dialog):
         self._complain(f"dialog: {dialog.message}")
@@ -178,6 +184,12 @@ def drawn(visit) -> list:
 def native_picture(frame: int, params: dict | None = None, narrow: bool = False, lang: str = "en") -> list:
     """What `drawn` should be."""
     return _picture(EXPERIMENT.picture(EXPERIMENT.run(params), "window", frame, lang, narrow).svg)
+
+
+def shows(page, key: str, words: str):
+    """Wait until this number of the result reads so."""
+    page.wait_for_function("([key, words]) => document.querySelector(`[data-metric='${key}'] .value`).textContent === words",
+                           arg=[key, words], timeout=60_000)
 
 
 def caption(frame: int, params: dict | None = None, lang: str = "en") -> str:

@@ -1,10 +1,9 @@
 """`python -m k3core size`: read a model and settings from the command line, answer as data and as text."""
 
-import json
 import math
 from pathlib import Path
 
-from . import models
+from . import models, nesting
 from .sizing import GROUPINGS, KV_DTYPES, LARGEST, MODES, STATE_DTYPES, Settings, log_lines, size
 
 GIB = 2**30
@@ -86,7 +85,7 @@ def read_model(name: str) -> models.Model:
 def model_from(content: bytes, name: str) -> models.Model:
     """The model that the bytes of a config.json describe. Raises ValueError."""
     try:
-        config = json.loads(content.decode("utf-8"))
+        config = nesting.loads(content.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise ValueError(f"cannot read {name}: {error}") from None
     except (ValueError, RecursionError) as error:

@@ -55,6 +55,7 @@ def render(out: Path, assets, base_url: str | None, report) -> None:
     for lang in LANGUAGES:
         pages.write("claims.html", lang, claims.PAGE, **claims.page(runs, pages.places(lang), lang))
         pages.write("glossary.html", lang, glossary.PAGE, groups=glossary.groups(lang), tabs=pages.places(lang))
+    (out / "robots.txt").write_text(robots(base_url), encoding="utf-8")
     if base_url:
         (out / "sitemap.xml").write_text(sitemap(base_url, pages.written), encoding="utf-8")
         for lang in LANGUAGES:
@@ -106,6 +107,11 @@ def page_path(experiment: Experiment) -> str:
     if experiment.family == "home":
         return "index.html"
     return f"{experiment.slug}.html" if experiment.family == "workbench" else f"tabs/{experiment.slug}.html"
+
+
+def robots(base_url: str | None) -> str:
+    """What search engines may read, all of it, and where the list of pages lies (RFC 9309, sitemaps.org)."""
+    return "User-agent: *\nAllow: /\n" + (f"\nSitemap: {base_url}sitemap.xml\n" if base_url else "")
 
 
 def sitemap(base_url: str, paths: list) -> str:

@@ -163,6 +163,21 @@ def test_a_run_that_raises_is_told_and_forgotten(monkeypatch):
     assert handled({"slug": "byte-cost"}, host)["state"] == "done"
 
 
+@pytest.mark.parametrize("lang, words", [("en", "memory in this page is full"), ("zh", "内存已满")])
+def test_a_run_that_needs_too_much_memory_is_told_in_words(monkeypatch, lang, words):
+    def fail(p, seed):
+        yield Progress(0, 1)
+        raise MemoryError
+
+    broken = dataclasses.replace(experiment("byte-cost"), function=fail)
+    monkeypatch.setattr(host_module, "experiment", lambda slug: broken)
+    host = Host()
+    reply = handled({"slug": "byte-cost", "lang": lang}, host)
+    assert reply["state"] == "error" and words in reply["message"]
+    monkeypatch.undo()
+    assert handled({"slug": "byte-cost"}, host)["state"] == "done"
+
+
 def handled_once(host: Host, **params) -> dict:
     """The first reply to a run of `endless`."""
     return json.loads(host.handle(dumps({"do": "start", "slug": "endless", "params": params, "seed": 0, "lang": "en"})))

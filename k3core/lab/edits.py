@@ -67,9 +67,16 @@ def printed() -> str:
     return words
 
 
+def words(error: Exception, lang: str) -> str:
+    """What went wrong in a run, for the reader."""
+    if isinstance(error, MemoryError):
+        return Text("Python's memory in this page is full; smaller settings need less").render(lang)
+    return f"{type(error).__name__}: {error}"
+
+
 def fault(error: Exception, lang: str) -> dict:
     """What went wrong with edited code, for the reader: module and line (None where no edited line took part)."""
-    message = f"{type(error).__name__}: {error}"
+    message = words(error, lang)
     module, line = _last_edited_line(error)
     if isinstance(error, SyntaxError) and _module(error.filename):
         message, module, line = f"{type(error).__name__}: {error.msg}", _module(error.filename), error.lineno

@@ -54,7 +54,7 @@ class Host:
         except Exception as error:  # a reader's edit or a defect: the page must show it and go on
             if edits.edited():
                 return dumps({"state": "edit_error", "printed": edits.printed()} | edits.fault(error, lang))
-            return dumps({"state": "error", "message": f"{type(error).__name__}: {error}"})
+            return dumps({"state": "error", "message": edits.words(error, lang)})
 
     def _start(self, request: dict) -> dict:
         chosen = experiment(request["slug"])

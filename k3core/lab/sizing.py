@@ -5,6 +5,7 @@ import re
 from dataclasses import fields
 from itertools import pairwise
 
+from k3core import nesting
 from k3core.lab import sizing_view as view
 from k3core.lab.contract import (
     Check,
@@ -79,7 +80,7 @@ def model_of(p, files: dict) -> Model:
     if "config" not in files:
         return load(p.model)
     try:
-        return from_config(json.loads(files["config"]), name="config.json")
+        return from_config(nesting.loads(files["config"]), name="config.json")
     except RecursionError:
         raise ParamError("config", Text("config.json is nested too deeply")) from None
     except json.JSONDecodeError as error:

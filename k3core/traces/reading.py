@@ -12,6 +12,8 @@ from datetime import datetime, timedelta
 from itertools import chain
 from typing import NamedTuple
 
+from k3core import nesting
+
 LONGEST = 2**24  # tokens in one request; more is taken for damage
 COLUMNS = {
     "timestamp": ("timestamp",),
@@ -98,7 +100,7 @@ def _texts(lines, skip) -> Iterator[tuple[int, str]]:
 def _jsonl_parser(hash_block: int) -> Callable[[int, str], Request]:
     def parse(line: int, text: str) -> Request:
         try:
-            record = json.loads(text)
+            record = nesting.loads(text)
         except (ValueError, RecursionError):
             raise TraceError(line, f"{_shown(text)} cannot be read as JSON") from None
         if not isinstance(record, dict):

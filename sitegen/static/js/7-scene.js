@@ -101,6 +101,7 @@ class SceneView {
 
   showPlaying() {
     const button = $("[data-play]", this.node);
+    $(".caption", this.node).setAttribute("aria-live", this.timer ? "off" : "polite"); // nobody can listen that fast
     button.setAttribute("aria-pressed", String(Boolean(this.timer)));
     setText($(".words", button), this.timer ? say("pause") : say("play"));
     setText($(".sign", button), this.timer ? "❚❚" : "▶");

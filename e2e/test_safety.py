@@ -1,0 +1,249 @@
+"""What a stranger wrote stays words: settings, links, files; and the page asks nobody but its own site."""
+
+import json
+
+import pytest
+from test_editor import SHIPPED
+from test_editor import run as run_edit
+from visit import SLUG, TAB, Visit, expected
+
+from k3core.lab.registry import everything, experiment
+
+MARKUP = "\"'><img src=x onerror=window.hacked=1>"
+CLOSING = "</textarea></script><script>window.hacked=1</script>"
+# Nothing on the page came from a value: no element that could load or run, no handler, and no script ran.
+INNOCENT = """() => {
+  const strange = [...document.querySelectorAll("*")].filter((node) =>
+    ["img", "iframe", "object", "embed", "base", "foreignObject", "image"].includes(node.localName)
+    || (node.localName === "script" && !node.src && node.type !== "application/json")
+    || [...node.attributes].some(({ name, value }) => name.startsWith("on") || /^\\s*javascript:/i.test(value)));
+  return strange.length === 0 && window.hacked === undefined && ({}).hacked === undefined;
+}"""
+# How the page takes a value: one finished result, or one card of words and a button.
+OUTCOME = """async (fragment) => {
+  const card = document.getElementById("notice"), lab = K3.lab;
+  if (fragment !== null) {
+    history.replaceState(history.state, "", "#" + fragment);
+    lab.address.read();
+    lab.controls.show();
+    lab.prediction.follow(lab.result);
+    await lab.run();
+  }
+  const inside = [...card.querySelectorAll("*")].map((node) => node.localName);
+  return [card.hidden ? "" : $text(card), inside.filter((name) => !["p", "button"].includes(name)), inside.length <= 2];
+}""".replace("$text(card)", 'card.querySelector("p").textContent')
+
+
+def took(tab, fragment: str | None = None) -> str:
+    """Go there, or look at how it is; the words of the card, if there is one."""
+    words, strange, one = tab.page.evaluate(OUTCOME, fragment)
+    assert strange == [] and one and tab.page.evaluate(INNOCENT), (fragment, words)
+    return words
+
+
+def open_slug(tab, slug: str):
+    """Another page in the same document, so that Python stays."""
+    place = "index.html" if slug == "one-request" else f"{slug}.html"
+    tab.page.evaluate("(place) => [...document.querySelectorAll('.rail a')].find((a) => a.href.endsWith('/' + place)).click()",
+                      place)
+    tab.page.wait_for_function("(slug) => K3.lab && K3.page.experiment.slug === slug", arg=slug)
+    tab.page.evaluate("() => K3.lab.prediction.reveal()")
+    tab.settle()
+
+
+@pytest.fixture(scope="module")
+def walk(browser, http_root):
+    """One visit that goes from page to page with Python up."""
+    tab = Visit(browser, {})
+    tab.page.goto(f"{http_root}/{TAB}#guess=0")
+    tab.settle()
+    yield tab
+    tab.close()
+    assert not tab.complaints, tab.complaints
+
+
+def quoted(words: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in words.encode())
+
+
+@pytest.mark.parametrize("slug", everything())
+def test_no_setting_of_any_page_becomes_markup(walk, slug):
+    open_slug(walk, slug)
+    chosen = experiment(slug)
+    names = [param.name for param in chosen.params]
+    names += ["seed", "preset", "pin", "guess", "embed", quoted(MARKUP), *(f"file.{one.name}" for one in chosen.inputs),
+              *(f"frame.{scene.name}" for scene in chosen.run().scenes)]
+    texts = {param.name for param in chosen.params if param.kind == "text"}
+    for name in names:
+        for value in (MARKUP, CLOSING) if name in texts else (MARKUP,):
+            words = took(walk, f"{name}={quoted(value)}")
+            assert words or name in {*texts, "pin", "guess", "embed"} or name.startswith("file."), (name, value)
+            if not words and name in texts:
+                look_everywhere(walk)
+    took(walk, "")
+
+
+def look_everywhere(tab):
+    """Step through each scene, and open what shows the settings as text."""
+    tab.page.evaluate("""async () => {
+      document.querySelector(".take").open = true;
+      await K3.lab.charts.drawing;
+      for (const scene of K3.lab.scenes.values()) for (const index of [0, scene.last >> 1, scene.last]) await scene.go(index);
+    }""")
+    assert tab.page.evaluate(INNOCENT)
+    tab.page.evaluate("() => { document.querySelector('.take').open = false; }")
+
+
+# --- files ------------------------------------------------------------------------------------------------------
+
+MODEL = {"num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128}
+REQUEST = {"timestamp": 1, "input_length": 1000, "output_length": 9, "hash_ids": [1, 2]}
+
+
+def with_raw(data: dict, name: str, value: str) -> str:
+    """JSON text of the object with one more field, written as it is."""
+    return f"{json.dumps(data)[:-1]}, {json.dumps(name)}: {value}}}"
+
+
+# Text of a file, and words of the card; "": it is read like any other.
+ODD = {
+    "markup": (lambda data: MARKUP, {"config": "is not JSON", "trace": "is not CSV"}),
+    "markup in a field": (lambda data: with_raw(data, "model_type", json.dumps(MARKUP)), ""),
+    "markup for a name": (lambda data: with_raw(data, MARKUP, "1"), ""),
+    "__proto__": (lambda data: with_raw(data, "__proto__", '{"hacked": 1}'), ""),
+    "half a character": (lambda data: with_raw(data, "model_type", '"\\ud800"'), ""),
+    "NUL": (lambda data: "\0" * 99, {"config": "is not JSON", "trace": "this is not text"}),
+    "byte order mark": (lambda data: "\ufeff" + json.dumps(data), ""),
+    "nothing": (lambda data: "", {"config": "is not JSON", "trace": "the trace is empty"}),
+    "depth": (lambda data: "[" * 100_000, {"config": "nested too deeply", "trace": "is neither JSON nor"}),
+    "depth of objects": (lambda data: '{"a":' * 100_000, {"config": "nested too deeply", "trace": "cannot be read as JSON"}),
+    "digits": (lambda data: json.dumps(data).replace("128", "1" * 9999).replace("1000", "1" * 9999),
+               {"config": "cannot be read as a model", "trace": "cannot be read as JSON"}),
+    "endless number": (lambda data: json.dumps(data).replace("128", "1e999").replace("1000", "1e999"),
+                       {"config": "head_dim: is inf", "trace": "input_length is Infinity"}),
+}
+
+
+def drop(tab, name: str, data: bytes, file_name: str):
+    """Pick a file, and wait until the page has answered."""
+    before = tab.page.evaluate("() => { window.answers = 0; return K3.lab.address.get(`file.${K3.page.experiment.inputs[0].name}`); }")
+    if before is None:
+        tab.page.evaluate("""() => { for (const kind of ["k3:shown", "k3:problem"])
+          document.addEventListener(kind, () => { window.answers += 1; }, { signal: K3.lab.signal }); }""")
+    tab.page.set_input_files(f'[data-input="{name}"] input[type="file"]',
+                             {"name": file_name, "mimeType": "application/json", "buffer": data})
+    tab.page.wait_for_function("() => window.answers > 0 && document.getElementById('lab').getAttribute('aria-busy') === 'false'")
+    tab.settle()
+
+
+@pytest.mark.parametrize("slug, name, sound", [("sizing", "config", MODEL), ("traces", "trace", REQUEST)])
+def test_a_file_is_words_whatever_is_in_it(walk, slug, name, sound):
+    open_slug(walk, slug)
+    for what, (write, words) in ODD.items():
+        drop(walk, name, write(sound).encode(), f"{MARKUP.replace('/', '')} {what}.json")
+        card = took(walk)
+        assert words == card == "" or (words and words[name] in card), (what, card)
+        if not card:
+            assert MARKUP in walk.text(f'[data-input="{name}"] .held')
+            look_everywhere(walk)
+    took(walk, "")
+    assert not walk.page.evaluate("() => K3.lab.engine.deaths")
+
+
+def test_a_file_of_bytes_and_one_too_large_are_named(walk):
+    open_slug(walk, "sizing")
+    for data, words in ((b"\xff\xfe\x00\xd8", "is not a text file"), (b" " * 10_000_000, "has 10000000 bytes; at most")):
+        walk.page.set_input_files('[data-input="config"] input[type="file"]',
+                                  {"name": f"{MARKUP}.json", "mimeType": "application/json", "buffer": data})
+        walk.page.locator("#notice.problem", has_text=words).wait_for()
+        assert MARKUP in took(walk)
+    took(walk, "")
+
+
+def test_ten_megabytes_that_are_no_trace_are_told_apart(walk):
+    open_slug(walk, "traces")
+    drop(walk, "trace", (json.dumps(REQUEST) + "\n").encode() + b"<img>" * 2_000_000, "trace.jsonl")
+    assert "line 2" in took(walk)
+    took(walk, "")
+
+
+# --- other places -----------------------------------------------------------------------------------------------
+
+# Everything by which a page could reach another origin or run a text, each refused by the policy.
+REACHED = """async (other) => {
+  const events = [];
+  document.addEventListener("securitypolicyviolation", (event) => events.push(event.effectiveDirective));
+  const add = (tag, attributes, text = "") => {
+    const node = Object.assign(document.createElement(tag), attributes);
+    node.append(text);
+    document.body.append(node);
+    return node;
+  };
+  const refused = {};
+  refused.fetch = await fetch(other).then(() => false, () => true);
+  refused.beacon = await new Promise((resolve) => { add("img", { src: other + "a.png", onload: () => resolve(false), onerror: () => resolve(true) }); });
+  refused.script = await new Promise((resolve) => { add("script", { src: other + "a.js", onload: () => resolve(false), onerror: () => resolve(true) }); });
+  add("script", {}, "window.hacked = 1");
+  add("div", { innerHTML: '<img src="x" onerror="window.hacked = 1">' });
+  add("iframe", { src: other });
+  add("form", { action: other, method: "post" }).submit();
+  try { new Function("window.hacked = 1")(); } catch { refused.eval = true; }
+  try { refused.socket = await new Promise((resolve) => { Object.assign(new WebSocket(other.replace("http", "ws")), { onopen: () => resolve(false), onerror: () => resolve(true) }); }); } catch { refused.socket = true; }
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  return [refused, window.hacked === undefined, events.map((name) => name.split("-")[0])];
+}"""
+
+
+
+def test_the_policy_refuses_whatever_would_reach_another_place(visit, http_root, site, serve_folder):
+    other = serve_folder(site) + "/"
+    tab = visit(f"{http_root}/{TAB}#guess=0", python=False, expect_complaints=True)
+    refused, sane, directives = tab.page.evaluate(REACHED, other)
+    assert refused == dict.fromkeys(("fetch", "beacon", "script", "eval", "socket"), True) and sane
+    assert {"connect", "img", "script", "frame", "form"} <= set(directives)
+    assert tab.page.url.startswith(http_root)
+
+
+def test_a_request_to_another_place_would_be_noticed(visit, serve_folder, tmp_path):
+    """The check that every test of this folder makes."""
+    (tmp_path / "index.html").write_text('<!doctype html><link rel="icon" href="data:,"><img src="http://other.invalid/a.png">')
+    tab = visit(f"{serve_folder(tmp_path)}/index.html", expect_complaints=True)
+    assert "request to another place: http://other.invalid/a.png" in tab.complaints
+
+
+# --- memory -----------------------------------------------------------------------------------------------------
+
+
+def test_a_run_for_which_the_memory_does_not_suffice_gets_a_card(live):
+    run_edit(live, SHIPPED + "\n[None] * 2**30\n")
+    assert "memory in this page is full" in live.text("#notice") and live.shown() == expected(SLUG)
+    live.page.locator("#editor [data-reset]").click()
+    live.settle()
+    assert live.page.locator("#notice").is_hidden()
+    live.page.locator("#editor [data-close]").click()
+
+
+def test_an_interpreter_that_aborts_is_replaced_and_named_when_it_aborts_again(live):
+    """What the worker says when WebAssembly itself gives up: it cannot be asked anything afterwards."""
+    abort = """() => {
+      K3.lab.engine.worker.postMessage = () => {};
+      K3.lab.engine.hear({ kind: "fatal", message: "RuntimeError: memory access out of bounds" });
+    }"""
+    live.page.evaluate("() => { K3.lab.engine.worker.postMessage = () => {}; K3.lab.controls.set('dk', '64'); }")
+    live.page.evaluate(abort)
+    live.settle()
+    assert live.shown() == expected(SLUG, {"dk": 64}) and live.page.locator("#notice").is_hidden()
+    live.page.evaluate("""() => {
+      const engine = K3.lab.engine, ready = engine.nowReady;
+      engine.nowReady = (data) => { engine.worker.postMessage = () => {}; engine.nowReady = ready; ready.call(engine, data); };
+      engine.worker.postMessage = () => {};
+      K3.lab.controls.set("dk", "32");
+    }""")
+    live.page.evaluate(abort)
+    live.page.wait_for_function("() => K3.lab.engine.ready && K3.lab.engine.running")
+    live.page.evaluate(abort)
+    live.settle()
+    assert "ended in the middle of this run, twice" in live.text("#notice p")
+    live.page.locator("#notice button").click()
+    live.settle()
+    assert live.page.locator("#notice").is_hidden() and live.shown() == expected(SLUG)
