@@ -96,7 +96,7 @@ def test_the_drawing_shows_each_character_once_and_the_states_that_can_be_evicte
         assert svg.count('data-click="lost"') == 3
         glyphs = [part.split("<")[0] for part in svg.split('text-anchor="middle">')[1:]]
         assert unescape("".join(glyphs)) == "".join(row["glyphs"] for row in log["rows"])
-    assert log["rows"][0]["glyphs"].startswith("␀def␣area(width,␣height):⏎")
+    assert log["rows"][0]["glyphs"].startswith("∅def␣area(width,␣height):⏎")
     early = HIT.picture(result, "turns", 0, "en").svg
     assert early.count("def␣area") == 1  # turns to come do not tell what will be said
 
@@ -172,7 +172,7 @@ def test_the_model_goes_on_from_what_the_interleaving_left(settings, right):
 def test_names_stand_for_pieces_of_the_text():
     result = ATOMICITY.run(TEXT | {"text": "abcd", "ends": "xy\nz"})
     log = result.scenes[0].events["text"]
-    assert (log["who"], log["names"], log["ends"], log["glyphs"]) == ("B", ["t1", "t2", "b3"], [3, 5, 6], "␀abcdz")
+    assert (log["who"], log["names"], log["ends"], log["glyphs"]) == ("B", ["t1", "t2", "b3"], [3, 5, 6], "∅abcdz")
     for lang in LANGUAGES:
         svg = ATOMICITY.picture(result, "interleaving", result.scenes[0].frames - 1, lang).svg
         assert all(f">{name}<" in svg for name in ("t1", "t2", "b3"))

@@ -91,7 +91,7 @@ def test_only_a_few_texts_are_remembered():
 def test_every_token_has_a_glyph_of_its_own():
     shown = tiny_text.glyphs(range(128))
     assert len(set(shown)) == len(shown) == 128 and shown.isprintable() and " " not in shown
-    assert tiny_text.glyphs(encode("a b\n")) == "a␣b⏎" and tiny_text.glyphs([START]) == "␀"
+    assert tiny_text.glyphs(encode("a b\n")) == "a␣b⏎" and tiny_text.glyphs([START]) == "∅"
 
 
 @pytest.mark.parametrize("prompt", ["café", "词元", "\ud800", "a\u00a0b"])

@@ -30,11 +30,11 @@ class Watched(ProjectionStore):
 
 
 def read_steps(p, seed: int, conv: int):
-    """Decode NEW tokens in windows of `p.window`: a generator of Progress -> (state [1, dk, dv] behind the prompt, steps,
-    plain text, decoded text).
+    """Decode NEW tokens in windows of `p.window`: a generator of Progress -> (state [1, dk, dv] behind the prompt,
+    plain decoding's at the end, steps, new tokens).
 
     A step is (KDATokens of one head for the window read, how many of them stay, their glyphs); conv: channels of the
-    convolution inputs to keep. The texts are lists of token ids, with and without drafts."""
+    convolution inputs to keep. All tokens but the last have been read in the end."""
     plain = yield from tiny_text.plain_once(p.prompt, NEW, p.choosing, seed)
     layer, head = (int(part) - 1 for part in p.head.split("."))
     sampler = tiny_text.sampler(p.choosing, seed)
@@ -48,7 +48,8 @@ def read_steps(p, seed: int, conv: int):
     for round, window in zip(rounds, run.stores[layer].windows):
         tokens = KDATokens(*(x[:, head : head + 1] for x in window[:5]), window.conv_inputs[:, :conv])
         steps.append((tokens, 1 + round.accepted, tiny_text.glyphs([round.pending, *round.drafted])))
-    return plain.states[0][layer][head : head + 1], steps, plain.tokens, run.tokens
+    before, behind = (plain.states[i][layer][head : head + 1] for i in (0, -1))
+    return before, behind, steps, run.tokens
 
 
 def law_of(steps: list) -> dict:

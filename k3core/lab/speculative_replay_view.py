@@ -42,12 +42,14 @@ def events(p, size: int, plain, text: list, same: int, log: list, slots: int, he
 
 def poster(log: dict) -> int:
     """A round in which drafts are both kept and taken back, the third or later if possible, when the ring
-    holds something; with a mistake, the round that first goes wrong."""
+    holds something; where there is none, the round that keeps most; with a mistake, the one that first goes wrong."""
     rounds = log["rounds"]
     if log["same"] < len(log["plain"]) - log["prompt"]:
         return next(i + 1 for i, r in enumerate(rounds) if r["read"] + len(r["choices"]) >= log["same"])
     mixed = [i + 1 for i, r in enumerate(rounds) if 0 < r["accepted"] < len(r["window"]) - 1]
-    return next((frame for frame in mixed if frame >= 3), min([*mixed, len(rounds)]))
+    if not mixed:
+        return max(range(len(rounds)), key=lambda i: rounds[i]["accepted"]) + 1
+    return next((frame for frame in mixed if frame >= 3), mixed[0])
 
 
 # --- words ---

@@ -65,13 +65,16 @@ def read_prompt(prompt: str) -> list:
 
 
 def glyphs(ids) -> str:
-    """Token ids as one character each that can be seen: space ␣, line end ⏎, START and other controls as pictures."""
+    """Token ids as one character each that can be seen: space ␣, line end ⏎, START ∅, other controls as pictures."""
     return "".join(_glyph(int(i)) for i in ids)
 
 
+_SEEN = {START: "∅", 10: "⏎", 32: "␣"}
+
+
 def _glyph(token: int) -> str:
-    if token in (10, 32):
-        return "⏎" if token == 10 else "␣"
+    if token in _SEEN:
+        return _SEEN[token]
     return chr(0x2400 + token) if token < 32 else "␡" if token == 127 else chr(token)
 
 

@@ -188,7 +188,6 @@ ZH = {
         "训练好的模型写 Python，草稿取自同样的字符以前出现时后面的内容。文本重复之处整个窗口留下；别处无从起草，一步只留一个。",
     "{name} is {value}; the trained model has a gate per channel, which a record must keep":
         "{name} 的值是 {value}；训练好的模型每个通道一个门控，记录必须保存它",
-    "tokens kept per step, drafts looked up": "每步保留的词元数（查找草稿）",
-    "the text with drafts equals plain decoding": "使用草稿的文本与普通解码相同",
+    "tokens kept per step, on average": "平均每步保留的词元数",
     "It reads '{said}' and keeps '{kept}'.": "它读入“{said}”，保留“{kept}”。",
 }

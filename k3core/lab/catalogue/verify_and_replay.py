@@ -159,6 +159,5 @@ ZH = {
     "Keys, values and gates of one head of the trained model while it reads and goes on writing Python. The same two ways "
     "end in the same bits, and these are the model's own.":
         "训练好的模型读入并续写 Python 时，其中一个头的键、值和门控。仍是那两种方式逐位相同，而且就是模型自己的状态。",
-    "the straight run ends in the bits of the model's own state": "直通运行的终点与模型自己的状态逐位相同",
     "{said} Text of the first run: '{text}'.": "{said}第一次运行的文本：“{text}”。",
 }
