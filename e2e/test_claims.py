@@ -1,8 +1,6 @@
 """The page of claims: a link opens the state whose number it shows; no script is needed to read it."""
 
 import pytest
-from test_access import in_both_schemes
-from visit import PHONE
 
 from sitegen.claims import CLAIMS, words
 
@@ -47,11 +45,3 @@ def test_it_reads_without_scripts(visit, http_root):
         assert claim.locator(".verdict").inner_text().strip() and claim.locator(".verdict svg").count() == 1
     first = words.words()[CLAIMS[0].id]["claim"]["en"]
     assert page.locator(".claim .statement").first.inner_text() == first
-
-
-@pytest.mark.parametrize("path", ["claims.html", "zh/claims.html", "glossary.html", "zh/glossary.html"])
-def test_no_violation_and_no_sideways_scrolling(visit, http_root, path):
-    page = visit(f"{http_root}/{path}", python=False, bypass_csp=True).page
-    assert in_both_schemes(page) == {"light": [], "dark": []}
-    page.set_viewport_size(PHONE["viewport"])
-    assert page.evaluate("() => document.documentElement.scrollWidth") <= PHONE["viewport"]["width"]

@@ -9,7 +9,7 @@ from visit import SCENE, SLUG, TAB, expected
 from k3core.lab.registry import experiment, experiments, workbenches
 from sitegen.render import page_path
 
-HIDDEN = ("h1", ".question", ".rail", ".foot", ".numbers", ".tables", ".prose", ".code", "#prediction", "#copy",
+HIDDEN = (".question", ".rail", ".foot", ".numbers", ".tables", ".prose", ".code", "#prediction", "#copy",
           ".languages", "#menu", ".save")
 
 

@@ -1,6 +1,9 @@
-"""Widths, colour schemes, and a visit with the keyboard alone."""
+"""Widths and zoom, colour schemes and forced colours, motion, and a visit with the keyboard alone."""
 
+from test_access import FAINT
 from visit import PHONE, SCENE, TAB
+
+ZOOMED = {"width": 720, "height": 450}  # what a window of 1440 by 900 is at 200 %
 
 # --- looks ------------------------------------------------------------------------------------------------------
 
@@ -9,7 +12,7 @@ def test_nothing_scrolls_sideways(visit, http_root, site):
     tab = visit(f"{http_root}/index.html#guess=1", python=False)
     for path in sorted(site.rglob("*.html")):
         tab.page.goto(f"{http_root}/{path.relative_to(site)}#guess=1")
-        for width in (360, 768, 1440):
+        for width in (320, 360, ZOOMED["width"], 768, 1440):  # 320: a window of 1280 at 400 %
             tab.page.set_viewport_size({"width": width, "height": 900})
             assert not tab.scrolls_sideways(), f"{path.name} at {width}"
 
@@ -54,6 +57,54 @@ def test_on_paper_it_is_light_and_everything_is_to_read(live):
     page.emulate_media(media="screen", color_scheme="light")
 
 
+FORCED = """() => {
+  const style = (selector, name) => getComputedStyle(document.querySelector(selector))[name];
+  return {
+    kinds: new Set([".picture .state", ".picture .key", ".picture .value", ".picture .snapshot"].map((selector) => style(selector, "fill"))).size,
+    hatch: style(".picture .snapshot", "fill"),
+    chosen: [".segments label:has(:checked)", ".segments label:not(:has(:checked))"].map((selector) => style(selector, "backgroundColor")),
+    pressed: ["true", "false"].map((pressed) => style(`[data-preset][aria-pressed="${pressed}"]`, "outlineStyle")),
+    here: style('.rail [aria-current="page"]', "outlineStyle"), slider: style('input[type="range"]', "appearance"),
+    marks: [...document.querySelectorAll(".check .mark")].map((node) => node.textContent),
+  };
+}"""
+
+
+def test_in_forced_colours_the_drawing_and_what_is_chosen_can_be_told(live):
+    live.page.locator('[data-preset="no-gate"]').click()
+    live.settle()
+    for scheme in ("light", "dark"):
+        live.page.emulate_media(forced_colors="active", color_scheme=scheme)
+        live.page.evaluate("async () => { K3.lab.charts.show(K3.lab.result); await K3.lab.charts.drawing; }")
+        seen = live.page.evaluate(FORCED)
+        assert live.page.evaluate(FAINT) == [], scheme
+        assert seen["kinds"] == 4 and "hatch-snapshot" in seen["hatch"]
+        assert seen["chosen"][0] != seen["chosen"][1] and seen["pressed"] == ["solid", "none"]
+        assert seen["here"] == "solid" and seen["slider"] == "auto" and set(seen["marks"]) == {"✓", "✗"}
+    everything, reached, dim = tabbed(live)
+    assert len(reached) == len(everything) and dim == []
+    live.page.emulate_media(forced_colors="none", color_scheme="light")
+
+
+MOVING = """() => {
+  const styles = [...document.querySelectorAll("*")].map((node) => getComputedStyle(node));
+  return styles.some((style) => style.transitionDuration.split(", ").some((length) => parseFloat(length) > 0)
+    || style.animationName !== "none" || style.scrollBehavior !== "auto");
+}"""
+
+
+def test_who_wants_no_motion_gets_none_and_can_still_play(live):
+    live.page.emulate_media(reduced_motion="no-preference")
+    assert live.page.evaluate(MOVING)
+    live.page.emulate_media(reduced_motion="reduce")
+    assert not live.page.evaluate(MOVING)
+    live.page.locator(f"{SCENE} [data-play]").click()
+    live.page.wait_for_function(f"() => /^[1-7] /.test(document.querySelector('{SCENE} .counter').textContent)")
+    live.page.locator(f"{SCENE} [data-play]").click()
+    assert not live.page.evaluate(MOVING) and live.page.evaluate("() => document.getAnimations().length") == 0
+    live.page.emulate_media(reduced_motion="no-preference")
+
+
 # --- keyboard ---------------------------------------------------------------------------------------------------
 
 REACHABLE = """() => {
@@ -91,6 +142,30 @@ def test_the_keyboard_reaches_everything_and_shows_where_it_is(live):
     everything, reached, dim = tabbed(live)
     assert [node for index, node in enumerate(everything) if index not in reached] == [] and dim == []
     assert len(everything) > 30
+
+
+COVERED = """() => {
+  const node = document.activeElement.closest("label") || document.activeElement, box = node.getBoundingClientRect();
+  const inside = (x, y) => {
+    const top = document.elementFromPoint(Math.min(Math.max(x, 1), innerWidth - 1), Math.min(Math.max(y, 1), innerHeight - 1));
+    return top && (node.contains(top) || top.contains(node));
+  };
+  const seen = [[0.5, 0.5], [0.1, 0.2], [0.9, 0.8], [0.1, 0.8], [0.9, 0.2]].some(([x, y]) => inside(box.left + x * box.width, box.top + y * box.height));
+  return seen && box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth ? null : node.outerHTML.slice(0, 160);
+}"""
+
+
+def test_at_twice_the_size_whatever_has_the_focus_is_in_sight(live):
+    live.page.set_viewport_size(ZOOMED)
+    everything = live.page.evaluate(REACHABLE)
+    covered = []
+    for _ in range(len(everything)):
+        live.page.keyboard.press("Tab")
+        covered.append(live.page.evaluate(COVERED))
+    for _ in range(len(everything)):
+        live.page.keyboard.press("Shift+Tab")
+        covered.append(live.page.evaluate(COVERED))
+    assert [node for node in covered if node] == []
 
 
 def test_a_whole_visit_by_keyboard(visit, http_root):

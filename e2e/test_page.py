@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from test_access import violations
 from visit import EXPERIMENT, PHONE, SCENE, SLUG, TAB, caption, drawn, expected, native_picture
 
 from k3core.lab.registry import experiment, slugs
@@ -38,7 +39,7 @@ def test_every_tab_goes_live_on_a_phone(visit, http_root, slug):
     assert {key: check[0] for key, check in shown["checks"].items()} == dict.fromkeys(native["checks"], True)
     for svg in tab.page.locator(".picture svg").all():
         assert svg.get_attribute("viewBox").split()[2] == "340"
-    assert not tab.scrolls_sideways()
+    assert not tab.scrolls_sideways() and violations(tab.page) == []
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)

@@ -77,7 +77,13 @@ def _markdown() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table").use(dollarmath_plugin, renderer=_equation)
     markdown.add_render_rule("table_open", lambda *_: '<div class="scroll" tabindex="0"><table>')
     markdown.add_render_rule("table_close", lambda *_: "</table></div>")
+    markdown.add_render_rule("math_block", _math_block)
     return markdown
+
+
+def _math_block(_renderer, tokens, index, _options, _env) -> str:
+    """A formula on its own, which scrolls where it is wider than the page, with keys too."""
+    return f'<div class="math block" tabindex="0">{_equation(tokens[index].content.strip(), {"display_mode": True})}</div>\n'
 
 
 def _equation(tex: str, options: dict) -> str:
