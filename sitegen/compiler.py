@@ -48,7 +48,7 @@ def _routes(runtime_dir: Path):
         done = subprocess.run([python, "-c", code], capture_output=True, text=True)
         if done.returncode == 0 and done.stdout.startswith(MAGIC):
             command = [python, "-S", "-B", str(SCRIPT)]
-            yield "python3.14", done.stdout, lambda folder: [*command, str(folder / "jobs.json")]
+            yield "python3.14", done.stdout, lambda folder, command=command: [*command, str(folder / "jobs.json")]
             break
     path = node()
     if path:

@@ -83,7 +83,8 @@ def _markdown() -> MarkdownIt:
 
 def _math_block(_renderer, tokens, index, _options, _env) -> str:
     """A formula on its own, which scrolls where it is wider than the page, with keys too."""
-    return f'<div class="math block" tabindex="0">{_equation(tokens[index].content.strip(), {"display_mode": True})}</div>\n'
+    equation = _equation(tokens[index].content.strip(), {"display_mode": True})
+    return f'<div class="math block" tabindex="0">{equation}</div>\n'
 
 
 def _equation(tex: str, options: dict) -> str:

@@ -43,8 +43,9 @@ def render(out: Path, assets, base_url: str | None, report) -> None:
         runs.keep(tab.result)
         for lang in LANGUAGES:
             context = tab.context(lang)
-            headlines[lang] |= {chosen.slug: metric for metric in context["result"]["metrics"]
-                                if metric["key"] == HEADLINES.get(chosen.slug)}
+            for metric in context["result"]["metrics"]:
+                if metric["key"] == HEADLINES.get(chosen.slug):
+                    headlines[lang][chosen.slug] = metric
             if chosen.family == "home":
                 pages.write("home.html", lang, page_path(chosen), lead=content.prose(lang, "home"),
                             whom=content.prose(lang, "home-whom"), headlines=headlines[lang], **context)

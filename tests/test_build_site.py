@@ -98,8 +98,9 @@ def test_what_only_some_pages_need_is_beside_the_wheel_that_every_page_loads(bui
     assert (extra.raw_bytes, extra.sha256) == (len(WEIGHTS), hashlib.sha256(WEIGHTS).hexdigest())
     scripts = "".join(files[script].decode().split('"')[3] for script in extra.scripts)
     assert base64.b64decode(scripts, validate=True) == files[extra.path]
-    loaded = {file.name: gzip.decompress(files[file.path]) for file in assets.files}["k3core-0.1.0-py2.py3-none-any.whl"]
-    assert extra.target not in zipfile.ZipFile(io.BytesIO(loaded)).namelist()
+    loaded = {file.name: gzip.decompress(files[file.path]) for file in assets.files}
+    wheel = zipfile.ZipFile(io.BytesIO(loaded["k3core-0.1.0-py2.py3-none-any.whl"]))
+    assert extra.target not in wheel.namelist()
     assert zipfile.ZipFile(io.BytesIO(files[assets.wheel])).read(extra.target) == WEIGHTS
 
 

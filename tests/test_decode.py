@@ -128,50 +128,65 @@ def test_k3_layers_written_out():
     np.testing.assert_allclose(decoder.logits(ids), plain_k3(drawn, ids), atol=1e-12)
 
 
+def sig(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def rms(x, weight, eps=1e-5):
+    return x / np.sqrt(np.mean(x**2, -1, keepdims=True) + eps) * weight
+
+
+def under(w, prefix):
+    return {name.removeprefix(prefix): array for name, array in w.items() if name.startswith(prefix)}
+
+
 def plain_k3(w, ids):
-    sig = lambda x: 1 / (1 + np.exp(-x))
-    rms = lambda x, weight, eps=1e-5: x / np.sqrt(np.mean(x**2, -1, keepdims=True) + eps) * weight
     x = w["embed_tokens.weight"][ids]
     for i in range(4):
-        p = {n.removeprefix(f"layers.{i}."): a for n, a in w.items() if n.startswith(f"layers.{i}.")}
-        a = {n.removeprefix("self_attn."): v for n, v in p.items()}
-        lin = lambda y, name: y @ a[name + ".weight"].T
+        p = under(w, f"layers.{i}.")
+        attention = under(p, "self_attn.")
         h = rms(x, p["input_layernorm.weight"])
-        T = len(h)
-        if i < 2:
-            mixed = {}
-            for name in "qkv":
-                raw = np.concatenate([np.zeros((3, 24)), lin(h, f"{name}_proj")])
-                taps = a[f"{name}_conv1d.weight"][:, 0]
-                y = np.array([sum(taps[:, j] * raw[t + j] for j in range(4)) for t in range(T)])
-                mixed[name] = (y * sig(y)).reshape(T, 3, 8)
-            q, k = (mixed[n] / np.sqrt(np.sum(mixed[n] ** 2, -1, keepdims=True) + 1e-6) for n in "qk")
-            z = (lin(lin(h, "f_a_proj"), "f_b_proj") + a["dt_bias"]).reshape(T, 3, 8)
-            decay = np.exp(-5 * sig(np.exp(a["A_log"])[:, None] * z))
-            beta, gate = sig(lin(h, "b_proj")), sig(lin(h, "g_proj")).reshape(T, 3, 8)
-            out = np.zeros((T, 3, 8))
-            for head in range(3):
-                S = np.zeros((8, 8))
-                for t in range(T):
-                    S = decay[t, head][:, None] * S
-                    S = S + beta[t, head] * np.outer(k[t, head], mixed["v"][t, head] - S.T @ k[t, head])
-                    out[t, head] = rms(S.T @ q[t, head] / np.sqrt(8), a["o_norm.weight"]) * gate[t, head]
-        else:
-            q = lin(rms(lin(h, "q_a_proj"), a["q_a_layernorm.weight"], 1e-6), "q_b_proj").reshape(T, 2, 10)
-            kv = lin(h, "kv_a_proj_with_mqa")
-            both = lin(rms(kv[:, :10], a["kv_a_layernorm.weight"], 1e-6), "kv_b_proj").reshape(T, 2, 11)
-            gate = sig(lin(h, "g_proj")).reshape(T, 2, 5)
-            out = np.zeros((T, 2, 5))
-            for head in range(2):
-                for t in range(T):
-                    keys = np.concatenate([both[: t + 1, head, :6], kv[: t + 1, 10:]], axis=1)
-                    e = np.exp(keys @ q[t, head] / np.sqrt(10))
-                    out[t, head] = (e / e.sum()) @ both[: t + 1, head, 6:] * gate[t, head]
-        x = x + lin(out.reshape(T, -1), "o_proj")
+        out = plain_kda(attention, h) if i < 2 else plain_mla(attention, h)
+        x = x + out.reshape(len(h), -1) @ attention["o_proj.weight"].T
         h = rms(x, p["post_attention_layernorm.weight"])
         g, u = h @ p["mlp.gate_proj.weight"].T, h @ p["mlp.up_proj.weight"].T
         x = x + (4 * np.tanh(g / 4) * sig(g) * 25 * np.tanh(u / 25)) @ p["mlp.down_proj.weight"].T
     return rms(x, w["norm.weight"]) @ w["lm_head.weight"].T
+
+
+def plain_kda(a, h):
+    T, mixed = len(h), {}
+    for name in "qkv":
+        raw = np.concatenate([np.zeros((3, 24)), h @ a[f"{name}_proj.weight"].T])
+        taps = a[f"{name}_conv1d.weight"][:, 0]
+        y = np.array([sum(taps[:, j] * raw[t + j] for j in range(4)) for t in range(T)])
+        mixed[name] = (y * sig(y)).reshape(T, 3, 8)
+    q, k = (mixed[n] / np.sqrt(np.sum(mixed[n] ** 2, -1, keepdims=True) + 1e-6) for n in "qk")
+    z = (h @ a["f_a_proj.weight"].T @ a["f_b_proj.weight"].T + a["dt_bias"]).reshape(T, 3, 8)
+    decay = np.exp(-5 * sig(np.exp(a["A_log"])[:, None] * z))
+    beta, gate = sig(h @ a["b_proj.weight"].T), sig(h @ a["g_proj.weight"].T).reshape(T, 3, 8)
+    out = np.zeros((T, 3, 8))
+    for head in range(3):
+        S = np.zeros((8, 8))
+        for t in range(T):
+            S = decay[t, head][:, None] * S
+            S = S + beta[t, head] * np.outer(k[t, head], mixed["v"][t, head] - S.T @ k[t, head])
+            out[t, head] = rms(S.T @ q[t, head] / np.sqrt(8), a["o_norm.weight"]) * gate[t, head]
+    return out
+
+
+def plain_mla(a, h):
+    T, eps = len(h), 1e-6
+    q = rms(h @ a["q_a_proj.weight"].T, a["q_a_layernorm.weight"], eps) @ a["q_b_proj.weight"].T
+    q, kv = q.reshape(T, 2, 10), h @ a["kv_a_proj_with_mqa.weight"].T
+    both = (rms(kv[:, :10], a["kv_a_layernorm.weight"], eps) @ a["kv_b_proj.weight"].T).reshape(T, 2, 11)
+    gate, out = sig(h @ a["g_proj.weight"].T).reshape(T, 2, 5), np.zeros((T, 2, 5))
+    for head in range(2):
+        for t in range(T):
+            keys = np.concatenate([both[: t + 1, head, :6], kv[: t + 1, 10:]], axis=1)
+            e = np.exp(keys @ q[t, head] / np.sqrt(10))
+            out[t, head] = (e / e.sum()) @ both[: t + 1, head, 6:] * gate[t, head]
+    return out
 
 
 # --- bits ---

@@ -12,7 +12,8 @@ from k3core.lab.params import Param
 from k3core.lab.registry import everything, experiment
 from k3core.lab.text import LANGUAGES, Text
 
-every_experiment = pytest.mark.parametrize("chosen", [experiment(slug) for slug in everything()], ids=lambda chosen: chosen.slug)
+EVERY = [experiment(slug) for slug in everything()]
+every_experiment = pytest.mark.parametrize("chosen", EVERY, ids=lambda chosen: chosen.slug)
 
 
 def handled(request: dict, host: Host | None = None) -> dict:

@@ -203,7 +203,8 @@ def test_the_ring_holds_what_speculation_on_the_text_keeps(choosing, window):
     assert all(check.passed for check in result.checks)
     log = result.scenes[0].events
     assert log["letters"] == tiny_text.glyphs(decoder.generate(ids, words.NEW, sampler)) == tiny_text.glyphs(run.tokens)
-    assert [(e["accepted"], e["read"]) for e in log["steps"][1:]] == [(1 + r.accepted, 1 + len(r.drafted)) for r in rounds]
+    kept_and_read = [(1 + r.accepted, 1 + len(r.drafted)) for r in rounds]
+    assert [(event["accepted"], event["read"]) for event in log["steps"][1:]] == kept_and_read
     kept = "".join(event["said"][: event["accepted"]] for event in log["steps"])
     assert kept == log["letters"][: words.NEW - 1]  # the last one has not been read
     assert {m.key: m.value for m in result.metrics}["accepted_mean"] == pytest.approx((words.NEW - 1) / len(rounds))

@@ -61,8 +61,11 @@ def test_what_a_sampler_refuses(seed, temperature, words):
 
 
 def test_margin():
-    assert margin(np.array([1.0, 4.0, 3.5])) == 0.5
-    assert margin(np.array([[1.0, 4.0], [2.0, 2.25]])) == 0.25
+    assert margin(np.array([1.0, 4.0, 3.5])) == 0.5 and margin(np.array([2.0, 2.0, 1.0])) == 0.0
+    tied = np.array([1.0, 3.0, 3.25])
+    assert Greedy().choose_with_margin(tied, 0) == (2, 0.25)
+    token, lead = Gumbel(1, 0.8).choose_with_margin(tied, 5)
+    assert token == Gumbel(1, 0.8).choose(tied, 5) and lead == margin(Gumbel(1, 0.8).scores(tied, 5)) > 0
 
 
 def test_acceptance_by_position():
@@ -74,7 +77,7 @@ def test_acceptance_by_position():
     assert acceptance_by_position(rounds) == [(2, 3), (1, 2), (1, 2)]
 
 
-DECODER = HybridDecoder.random_k3(np.random.default_rng(2), layers=4, hidden=8, heads=2, key_dim=2, value_dim=3, vocab=16)
+DECODER = HybridDecoder.random_k3(np.random.default_rng(2), hidden=8, key_dim=2, value_dim=3, vocab=16)
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)

@@ -43,7 +43,8 @@ def test_azure_csv_as_published():
 
 def test_burstgpt_csv_counts_seconds():
     header = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type"
-    assert read([header, "5,ChatGPT,472,18,490,x", "45,GPT-4,87,9,96,x"]) == [Request(0, 472, 18), Request(40_000, 87, 9)]
+    lines = [header, "5,ChatGPT,472,18,490,x", "45,GPT-4,87,9,96,x"]
+    assert read(lines) == [Request(0, 472, 18), Request(40_000, 87, 9)]
 
 
 @pytest.mark.parametrize("lines", [

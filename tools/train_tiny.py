@@ -225,10 +225,8 @@ class MLP(nn.Module):
 
     def forward(self, x):
         gate, up = linear(x, self.gate_proj.weight, self.up_proj.weight).chunk(2, -1)
-        b, l = self.beta, self.linear_beta
-        return linear(
-            b * torch.tanh(gate / b) * torch.sigmoid(gate) * l * torch.tanh(up / l), self.down_proj.weight
-        )
+        b, c = self.beta, self.linear_beta
+        return linear(b * torch.tanh(gate / b) * torch.sigmoid(gate) * c * torch.tanh(up / c), self.down_proj.weight)
 
 
 class Layer(nn.Module):

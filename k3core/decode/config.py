@@ -47,12 +47,15 @@ class DecoderConfig:
 
 
 def read_config(config):
-    """DecoderConfig from a config.json mapping, published style or transformers style.
+    """DecoderConfig from the mapping in a config.json, published style or transformers style.
 
     Published (Kimi-Linear-48B, Kimi-K3): `linear_attn_config` with 1-based layer lists, perhaps inside
     `text_config`. Transformers 5: `linear_head_dim`, `linear_num_heads`, `linear_conv_kernel_dim`,
-    `layer_types`. Raises ValueError for what this decoder does not do: rotary embedding, attention residuals.
+    `layer_types`. Raises ValueError for a key that is missing and for what this decoder does not do: rotary
+    embedding, attention residuals.
     """
+    if not isinstance(config, dict):
+        raise ValueError(f"the configuration must be a mapping of names to values, not {type(config).__name__}")
     config = config.get("text_config", config)
     published = config.get("linear_attn_config")
     if published is not None:
@@ -103,7 +106,10 @@ def _need(config, key):
 
 
 def parameter_shapes(config):
-    """Published name of every parameter -> shape; matrices [out, in], convolutions [channels, 1, kernel]."""
+    """Published name of every parameter -> shape; matrices [out, in], convolutions [channels, 1, kernel].
+
+    Names and shapes as in the checkpoints moonshotai/Kimi-Linear-48B-A3B-Base and moonshotai/Kimi-K3.
+    """
     d, ff = config.hidden_size, config.intermediate_size
     shapes = {
         "embed_tokens.weight": (config.vocab_size, d),
@@ -114,9 +120,7 @@ def parameter_shapes(config):
         attention = _kda_shapes(config) if kind == "kda" else _mla_shapes(config)
         layer = {f"self_attn.{name}": shape for name, shape in attention.items()}
         layer |= {"input_layernorm.weight": (d,), "post_attention_layernorm.weight": (d,)}
-        layer |= {f"mlp.{name}.weight": (ff, d) for name in ("gate_proj", "up_proj")} | {
-            "mlp.down_proj.weight": (d, ff)
-        }
+        layer |= {"mlp.gate_proj.weight": (ff, d), "mlp.up_proj.weight": (ff, d), "mlp.down_proj.weight": (d, ff)}
         shapes |= {f"layers.{i}.{name}": shape for name, shape in layer.items()}
     return shapes
 
@@ -126,11 +130,7 @@ def _kda_shapes(c):
     shapes = {}
     for name, width in (("q", keys), ("k", keys), ("v", values)):
         shapes |= {f"{name}_proj.weight": (width, d), f"{name}_conv1d.weight": (width, 1, c.conv_kernel)}
-    shapes |= {
-        "f_a_proj.weight": (c.gate_rank, d),
-        "f_b_proj.weight": (keys, c.gate_rank),
-        "dt_bias": (keys,),
-    }
+    shapes |= {"f_a_proj.weight": (c.gate_rank, d), "f_b_proj.weight": (keys, c.gate_rank), "dt_bias": (keys,)}
     shapes |= {"A_log": (c.kda_heads,), "b_proj.weight": (c.kda_heads, d)}
     if c.full_rank_gate:
         shapes |= {"g_proj.weight": (values, d)}
@@ -140,20 +140,12 @@ def _kda_shapes(c):
 
 
 def _mla_shapes(c):
-    d, q_width, values = (
-        c.hidden_size,
-        c.heads * (c.qk_nope_head_dim + c.qk_rope_head_dim),
-        c.heads * c.v_head_dim,
-    )
-    if c.q_lora_rank is None:
+    d, rank, values = c.hidden_size, c.q_lora_rank, c.heads * c.v_head_dim
+    q_width = c.heads * (c.qk_nope_head_dim + c.qk_rope_head_dim)
+    if rank is None:
         shapes = {"q_proj.weight": (q_width, d)}
     else:
-        rank = c.q_lora_rank
-        shapes = {
-            "q_a_proj.weight": (rank, d),
-            "q_a_layernorm.weight": (rank,),
-            "q_b_proj.weight": (q_width, rank),
-        }
+        shapes = {"q_a_proj.weight": (rank, d), "q_a_layernorm.weight": (rank,), "q_b_proj.weight": (q_width, rank)}
     shapes |= {
         "kv_a_proj_with_mqa.weight": (c.kv_lora_rank + c.qk_rope_head_dim, d),
         "kv_a_layernorm.weight": (c.kv_lora_rank,),

@@ -16,7 +16,8 @@ from .weights import random_weights, read_weights
 
 
 class KDAMemory:
-    """What a KDA layer keeps of all it has read: state [HV, dk, dv], convolution window [kernel - 1, D].
+    """What a KDA layer keeps of all it has read: state [HV, dk, dv], convolution window [kernel - 1, D]; both float32
+    or both float64.
 
     The stores of `k3core.replayssm` stand in for it while drafts are being verified.
     """
@@ -84,19 +85,8 @@ class HybridDecoder:
         return cls.from_huggingface(weights, config, exact=exact)
 
     @classmethod
-    def random_k3(
-        cls,
-        rng,
-        *,
-        layers=4,
-        hidden=32,
-        heads=2,
-        key_dim=16,
-        value_dim=24,
-        vocab=64,
-        dtype=np.float64,
-        exact=True,
-    ):
+    def random_k3(cls, rng, *, layers=4, hidden=32, heads=2, key_dim=16, value_dim=24, vocab=64, dtype=np.float64,
+                  exact=True):
         """A tiny K3-shaped model with random weights: 3 KDA : 1 MLA, bounded decay, full-rank output gates.
 
         rng is a numpy.random.Generator. Without K3's experts and attention residuals, which keep nothing per
@@ -124,15 +114,14 @@ class HybridDecoder:
         for kind in c.layers:
             if kind == "kda":
                 state = np.zeros((c.kda_heads, c.kda_key_dim, c.kda_value_dim), self.dtype)
-                memories.append(
-                    KDAMemory(state, np.zeros((c.conv_kernel - 1, width), self.dtype), self.exact)
-                )
+                conv = np.zeros((c.conv_kernel - 1, width), self.dtype)
+                memories.append(KDAMemory(state, conv, self.exact))
             else:
                 memories.append(LatentCache(c.kv_lora_rank + c.qk_rope_head_dim, self.dtype))
         return DecoderState(0, memories)
 
     def forward(self, ids, state):
-        """Read tokens ids [T] after those in `state`, which takes them in -> logits [T, vocab]."""
+        """Read tokens ids [T] after those in `state`, which takes them in -> logits [T, vocab]. Raises ValueError."""
         matmul = project if self.exact else np.matmul
         eps = self.config.rms_norm_eps
         ids = self.check_ids(ids)
@@ -184,13 +173,10 @@ class HybridDecoder:
         """ids as an int64 array [T]; ValueError unless T >= 1 and all are in the vocabulary."""
         ids = np.asarray(ids)
         if ids.ndim != 1 or not len(ids) or ids.dtype.kind not in "iu":
-            raise ValueError(
-                f"ids must be a non-empty list of token ids, not {ids.dtype} of shape {ids.shape}"
-            )
+            raise ValueError(f"ids must be a non-empty list of token ids, not {ids.dtype} of shape {ids.shape}")
         if ids.min() < 0 or ids.max() >= self.config.vocab_size:
-            raise ValueError(
-                f"ids must be 0 to {self.config.vocab_size - 1}, not {int(ids.min())} to {int(ids.max())}"
-            )
+            last, lowest, highest = self.config.vocab_size - 1, int(ids.min()), int(ids.max())
+            raise ValueError(f"ids must be 0 to {last}, not {lowest} to {highest}")
         return ids.astype(np.int64)
 
 

@@ -1,6 +1,7 @@
 """The layers of the hybrid decoder. Each takes rows [T, hidden] and the memory of its layer.
 
-`matmul` is `ops.project` in exact mode and `numpy.matmul` in fast mode.
+`matmul` is `ops.project` in exact mode and `numpy.matmul` in fast mode. Everything is in the dtype of the weights,
+float32 or float64; `weights` are those of the layer alone, by published name (see `parameter_shapes`).
 """
 
 import numpy as np
@@ -18,7 +19,10 @@ def matrix(weights, name):
 
 
 class KDALayer:
-    """One KDA layer: projections, short convolution, gates, recurrence, gated norm, output."""
+    """One KDA layer: projections, short convolution, gates, recurrence, gated norm, output.
+
+    Source: Kimi Linear (arXiv 2510.26692) section 3; Kimi K3 report (arXiv 2607.24653) section 2.1.1.
+    """
 
     def __init__(self, config, weights):
         self.config = config
@@ -42,7 +46,8 @@ class KDALayer:
         return matmul(y.reshape(len(x), -1), self.w_o)
 
     def tokens(self, x, conv_window, matmul):
-        """What the recurrence sees of rows x [T, hidden], given the convolution window before them."""
+        """What the recurrence sees of rows x [T, hidden] -> KDATokens; conv_window [kernel - 1, D]: the convolution's
+        inputs before them."""
         c, T = self.config, len(x)
         conv_inputs = matmul(x, self.w_qkv)
         mixed, _ = short_conv(conv_inputs, self.conv, conv_window)
@@ -57,17 +62,18 @@ class KDALayer:
 
 
 class MLALayer:
-    """One MLA layer: low-rank query or not, latent cache row, attention, optional output gate."""
+    """One MLA layer: low-rank query or not, latent cache row, attention, optional output gate.
+
+    Source: DeepSeek-V2 (arXiv 2405.04434) section 2.1; Kimi K3 report (arXiv 2607.24653) section 2.1.2.
+    """
 
     def __init__(self, config, weights):
         c = self.config = config
         if c.q_lora_rank is None:
             self.w_q, self.q_norm = [matrix(weights, "q_proj")], None
         else:
-            self.w_q, self.q_norm = (
-                [matrix(weights, "q_a_proj"), matrix(weights, "q_b_proj")],
-                weights["q_a_layernorm.weight"],
-            )
+            self.w_q = [matrix(weights, "q_a_proj"), matrix(weights, "q_b_proj")]
+            self.q_norm = weights["q_a_layernorm.weight"]
         self.w_kv, self.kv_norm = matrix(weights, "kv_a_proj_with_mqa"), weights["kv_a_layernorm.weight"]
         kv_b = weights["kv_b_proj.weight"].reshape(c.heads, -1, c.kv_lora_rank)
         self.w_uk = np.ascontiguousarray(kv_b[:, : c.qk_nope_head_dim])
@@ -89,9 +95,8 @@ class MLALayer:
         memory.append(latent_rows(matmul(x, self.w_kv), self.kv_norm, LATENT_NORM_EPS))
         if exact:
             before = memory.length - T
-            o = np.stack(
-                [mla_decode(q[t], memory.rows[: before + t + 1], self.w_uk, self.w_uv) for t in range(T)]
-            )
+            lengths = range(before + 1, before + T + 1)
+            o = np.stack([mla_decode(q[t], memory.rows[:n], self.w_uk, self.w_uv) for t, n in enumerate(lengths)])
         else:
             o = mla_prefill(q, memory.rows, self.w_uk, self.w_uv)
         o = o.reshape(T, -1)
@@ -101,18 +106,20 @@ class MLALayer:
 
 
 class MLP:
-    """Gated feed-forward layer, SwiGLU or K3's SiTU: b tanh(g / b) sigmoid(g) * l tanh(u / l)."""
+    """Gated feed-forward layer, SwiGLU or K3's SiTU: b tanh(g / b) sigmoid(g) * c tanh(u / c).
+
+    Source of SiTU: Kimi K3's config.json, which calls b activation_situ_beta and c activation_situ_linear_beta.
+    """
 
     def __init__(self, config, weights):
         self.config = config
-        self.w_gate, self.w_up, self.w_down = (
-            matrix(weights, f"{name}_proj") for name in ("gate", "up", "down")
-        )
+        self.w_gate, self.w_up = matrix(weights, "gate_proj"), matrix(weights, "up_proj")
+        self.w_down = matrix(weights, "down_proj")
 
     def __call__(self, x, matmul):
         """x [T, hidden] -> [T, hidden]."""
         gate, up = matmul(x, self.w_gate), matmul(x, self.w_up)
         if self.config.activation == "silu":
             return matmul(silu(gate) * up, self.w_down)
-        b, l = self.config.situ_beta, self.config.situ_linear_beta
-        return matmul(b * np.tanh(gate / b) * sigmoid(gate) * l * np.tanh(up / l), self.w_down)
+        b, c = self.config.situ_beta, self.config.situ_linear_beta
+        return matmul(b * np.tanh(gate / b) * sigmoid(gate) * c * np.tanh(up / c), self.w_down)

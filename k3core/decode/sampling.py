@@ -12,12 +12,18 @@ class Greedy:
     """Chooses the largest logit."""
 
     def scores(self, logits, position):
-        """What is compared: logits [vocab] for the token at `position`, the first of the prompt at 0 -> [vocab]."""
+        """What is compared: logits [vocab], float32 or float64, for the token at `position` (the first of the prompt
+        has 0) -> [vocab]."""
         return logits
 
     def choose(self, logits, position):
-        """The chosen token id, an int; a tie goes to the smaller id."""
+        """The chosen token id, an int; a tie goes to the smaller id. Arguments as for `scores`."""
         return int(np.argmax(self.scores(logits, position)))
+
+    def choose_with_margin(self, logits, position):
+        """The chosen token id and its margin: (int, float). Arguments as for `scores`."""
+        scores = self.scores(logits, position)
+        return int(np.argmax(scores)), margin(scores)
 
 
 class Gumbel(Greedy):
@@ -43,6 +49,6 @@ class Gumbel(Greedy):
 
 
 def margin(scores):
-    """Smallest lead of the best over the second best, a float: scores [..., vocab]."""
-    first, second = np.sort(scores, axis=-1)[..., :-3:-1].T
-    return float(np.min(first - second))
+    """By how much the best of scores [vocab] leads over the second best, a float."""
+    second, first = np.sort(scores)[-2:]
+    return float(first - second)

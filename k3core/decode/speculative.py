@@ -1,15 +1,14 @@
 """Speculative decoding: drafts are read in one window, the wrong ones are taken back.
 
 The text is the same as without drafts, whatever they are: a draft is kept only where it is the token that
-plain decoding would have chosen, greedily or with the noise of that position.
+plain decoding would have chosen, greedily or with the noise of that position. Source of the round: Leviathan, Kalman,
+Matias 2022 (arXiv 2211.17192), section 2; as the noise is fixed, equality takes the place of its random test.
 """
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from .decoder import KDAMemory
-from .sampling import Greedy, margin
+from .sampling import Greedy
 
 
 @dataclass(frozen=True)
@@ -19,9 +18,7 @@ class Round:
     position: int  # tokens read before the window
     pending: int  # the last token chosen, not read before
     drafted: tuple[int, ...]
-    chosen: tuple[
-        int, ...
-    ]  # the choice after each token of the window; behind a rejected draft they mean nothing
+    chosen: tuple[int, ...]  # after each token of the window; behind a rejected draft they mean nothing
     accepted: int  # drafts that were right, before the first wrong one
     margin: float  # smallest lead of a kept choice over the second-best score
 
@@ -52,6 +49,7 @@ class Speculation:
     draft.propose(ids, n) returns up to n guesses at what follows ids. make_store(state, conv, window) makes
     the store that stands in for each KDA layer's memory (see k3core.replayssm). sampler chooses the tokens.
     prefill: what decoder.prefill(ids) gave, where the prompt has been read before; its state is taken over.
+    Raises ValueError where num_drafts is negative.
     """
 
     def __init__(self, decoder, ids, draft, make_store, num_drafts, sampler=Greedy(), prefill=None):
@@ -79,16 +77,15 @@ class Speculation:
     def verify(self, limit=None):
         """Draft (at most `limit` tokens) and read the window -> Round. Nothing is taken back yet."""
         n = self.num_drafts if limit is None else min(limit, self.num_drafts)
-        drafted = [int(i) for i in self.draft.propose(self.prompt + self.tokens, n)][:n] if n else []
+        drafted = [int(i) for i in self.draft.propose(self.prompt + self.tokens, n)][:n] if n > 0 else []
         position, pending = self.state.length, self.tokens[-1]
         logits = self.decoder.forward([pending, *drafted], self.state)
-        scores = np.stack([self.sampler.scores(row, position + 1 + i) for i, row in enumerate(logits)])
-        chosen = [int(i) for i in np.argmax(scores, axis=1)]
+        choices = [self.sampler.choose_with_margin(row, position + 1 + i) for i, row in enumerate(logits)]
+        chosen, margins = zip(*choices)
         accepted = 0
         while accepted < len(drafted) and drafted[accepted] == chosen[accepted]:
             accepted += 1
-        lead = margin(scores[: accepted + 1])
-        return Round(position, pending, tuple(drafted), tuple(chosen), accepted, lead)
+        return Round(position, pending, tuple(drafted), chosen, accepted, min(margins[: accepted + 1]))
 
     def commit(self, round):
         """Take back what the round rejected, in every layer, and add its tokens."""
@@ -126,9 +123,15 @@ def acceptance_by_position(rounds):
 
 
 class PromptLookup:
-    """Drafts what followed the last few tokens when they last occurred, trying longer matches first."""
+    """Drafts what followed the last few tokens when they last occurred, trying longer matches first.
+
+    longest: tokens of the longest match tried. Source: apoorvumang/prompt-lookup-decoding, which takes the first
+    occurrence; the latest one is nearer to what is being written.
+    """
 
     def __init__(self, longest=3):
+        if longest < 1:
+            raise ValueError(f"longest must be at least 1 token, not {longest}")
         self.longest = longest
 
     def propose(self, ids, n):

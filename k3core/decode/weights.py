@@ -20,7 +20,8 @@ def read_weights(weights, config, dtype):
     """
     prefix = _prefix(weights)
     named = {name.removeprefix(prefix): array for name, array in weights.items() if name.startswith(prefix)}
-    named |= {"lm_head.weight": array for name, array in weights.items() if name.endswith("lm_head.weight")}
+    for name in [n for n in weights if n.endswith("lm_head.weight")]:
+        named["lm_head.weight"] = weights[name]
     for name in [n for n in named if n.endswith("self_attn.conv1d.weight")]:
         _split_conv(named, name, config)
     if "lm_head.weight" not in named:
@@ -64,7 +65,8 @@ def _take(named, name):
 
 
 def random_weights(config, rng, dtype=np.float64):
-    """Parameters drawn from `rng` (numpy.random.Generator), scaled so that activations stay of order 1."""
+    """Parameters drawn from `rng` (numpy.random.Generator): {published name: array of `dtype`, shaped as
+    `parameter_shapes` says}, scaled so that activations stay of order 1."""
     drawn = {}
     for name, shape in parameter_shapes(config).items():
         if name.endswith(("norm.weight", "layernorm.weight")):

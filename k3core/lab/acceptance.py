@@ -88,8 +88,8 @@ def positions_figure() -> Figure:
     y["scale"] = {"domain": [0, 1]}
     by = charts.series("line", {"run": ("accepted", [1, 0]), "published": ("muted", [4, 3])})
     return Figure("positions", "positions", Text("Acceptance by position: here and published"),
-                  Text("Amber, solid: this run. Grey, dashed: K3.1-Pro-DSpark-preview on GSM8K, published. A draft counts "
-                       "only where all before it in its round were right."),
+                  Text("Amber, solid: this run. Grey, dashed: K3.1-Pro-DSpark-preview on GSM8K, published. A draft "
+                       "counts only where all before it in its round were right."),
                   charts.line_layer(x, y, by, ["position", "share", "accepted", "drafted"]))
 
 

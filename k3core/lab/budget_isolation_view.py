@@ -82,7 +82,7 @@ def moment(log: dict, time: float) -> dict:
     now = {"running": [], "waiting": ([], []), "lanes": [None] * len(log["budgets"]),
            "pages": [[0, 0] for _ in log["budgets"]],
            "lent": 0}
-    for index, (kind, klass, pool, slot, need, arrival, start, first, end) in enumerate(log["requests"]):
+    for index, (kind, _, pool, slot, need, arrival, start, first, end) in enumerate(log["requests"]):
         if isnan(start) or not arrival <= time < end:
             continue
         if time < start:

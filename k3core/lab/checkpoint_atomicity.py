@@ -13,6 +13,7 @@ from k3core.prefix_cache.model_checker import Verdict, explore
 from k3core.prefix_cache.world import Scope, World
 
 SOURCE = tiny_text.source_param(("names", Text("names only")))
+TEXT = 'def area(width, height):\n    """Return the '
 MOST_STATES = 4000  # more than any scope has that can be chosen here
 LENGTHS = (5, 10)  # where the options of the prediction divide
 _searched: dict[tuple, Verdict] = {}  # a search always ends the same way, and a change of language asks again
@@ -114,7 +115,7 @@ EXPERIMENT = Experiment(
                   "that is not its own?"),
     params=(
         SOURCE,
-        prefix_text.text_param("text", Text("The beginning that both share"), 'def area(width, height):\n    """Return the '),
+        prefix_text.text_param("text", Text("The beginning that both share"), TEXT),
         prefix_text.text_param("ends", Text("How A and B go on, a line for each"), "area of a\nnext "),
         prefix_text.CHOOSING, prefix_text.ANSWER,
         Param("requests", Text("Requests"), "int", 2, 1, 2, 1,
@@ -132,15 +133,17 @@ EXPERIMENT = Experiment(
     ),
     presets=(
         Preset("real-text", Text("A real text from half a checkpoint"),
-               Text("The same for the trained model: what the reader would have got from the state that was found, beside "
-                    "what is right."),
-               {"source": "text", "evict_together": False, "choosing": "sampled", "answer": 24}, breaks=("own_prefix",)),
+               Text("The same for the trained model: what the reader would have got from the state that was found, "
+                    "beside what is right."),
+               {"source": "text", "evict_together": False, "choosing": "sampled", "answer": 24},
+               breaks=("own_prefix",)),
         Preset("never-written", Text("Hit on a state never written"),
                Text("Rule 2 is off. A is aborted between schedule and forward; its retry hits blocks that nobody "
                     "wrote, after 8 actions."), {"publish_on_commit": False}, breaks=("own_prefix",)),
         Preset("half-evicted", Text("Half a checkpoint"),
                Text("Rule 3 is off. One group's part is evicted, the sibling still leads to it, and a request goes "
-                    "on from another group's state, after 10 actions."), {"evict_together": False}, breaks=("own_prefix",)),
+                    "on from another group's state, after 10 actions."), {"evict_together": False},
+               breaks=("own_prefix",)),
         Preset("unpinned", Text("One group evicts another's hit"),
                Text("Rule 1 is off, 7 blocks. Taking a block for group 1 evicts the state that group 2 was about to "
                     "copy, after 21 actions."), {"pin_first": False, "blocks": 7}, breaks=("own_prefix",)),

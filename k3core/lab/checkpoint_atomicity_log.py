@@ -188,19 +188,19 @@ def wrong_entries(frame: dict) -> int:
 
 def captions(frames: list[dict], rules_off: bool, scope: Scope) -> list:
     """One or two sentences per frame."""
-    said = [Text("An empty pool of {blocks} blocks. Every action that follows is one step of the real cache; blocks hold "
-                 "the name of the prefix that was written into them.", blocks=scope.blocks)]
+    said = [Text("An empty pool of {blocks} blocks. Every action that follows is one step of the real cache; blocks "
+                 "hold the name of the prefix that was written into them.", blocks=scope.blocks)]
     for frame in frames[1:]:
         words = _action(frame)
         if frame["facts"]["lost"] and frame["event"][0] == "schedule":
-            words = Text("{said} To make room, what an idle block held was evicted; no longer found: {lost}.", said=words,
-                         lost=_lost(frame["facts"]["lost"]))
+            words = Text("{said} To make room, what an idle block held was evicted; no longer found: {lost}.",
+                         said=words, lost=_lost(frame["facts"]["lost"]))
         said.append(words)
     if frames[-1]["misread"] or wrong_entries(frames[-1]):
         said[-1] = Text("{said} {problem}", said=said[-1], problem=_problem(frames[-1]))
     elif rules_off:
-        said[-1] = Text("{said} A rule is off, yet no order of actions in this scope goes wrong: the failure needs more "
-                        "room.", said=said[-1])
+        said[-1] = Text("{said} A rule is off, yet no order of actions in this scope goes wrong: the failure needs "
+                        "more room.", said=said[-1])
     return said
 
 
@@ -209,8 +209,8 @@ def _problem(frame: dict) -> Text:
     if frame["misread"]:
         who = frame["event"][1]
         bad = next(read for read in frame["reads"][who] if not read["ok"])
-        return Text("{who} should read {right} in block {block} and reads {held}. No error is raised; every later token "
-                    "of {who} is computed from it.", who=NAMES[who], right=bad["right"], block=bad["block"],
+        return Text("{who} should read {right} in block {block} and reads {held}. No error is raised; every later "
+                    "token of {who} is computed from it.", who=NAMES[who], right=bad["right"], block=bad["block"],
                     held=bad["held"])
     entry = next(e for e in frame["index"] for f in (e["rows"], e["states"]) for _, right in f or () if not right)
     return Text("The prefix {name} can now be found in a block that does not hold it.", name=entry["name"])

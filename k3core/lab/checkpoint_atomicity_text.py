@@ -5,6 +5,7 @@ prefix once; a request then goes on from those that its blocks, or the blocks th
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -57,26 +58,21 @@ def continued(p, seed: int, scope: Scope, events: list, frame: int):
     pieces = pieces_of(p, scope)
     found = found_at(scope, events, frame)
     prompt = [START, *(token for piece in pieces[found.request] for token in piece)]
-    ends = [1 + int(end) for end in np.cumsum([len(piece) for piece in pieces[found.request]])]  # START goes with the first
-    before = ends[found.length - 1] if found.length else 0
-    right = yield from prefix_text.plain(prompt, p.answer, p.choosing, seed)
+    ends = [1 + sum(map(len, pieces[found.request][: at + 1])) for at in range(scope.tokens)]  # START is in the first
+    right = yield from prefix_text.uncached(prompt, p.answer, p.choosing, seed)
     kept = yield from _states(scope, pieces, found)
     state = _memory(found, kept, ends)
+    before = state.length
     reference = kept[scope.prefix(found.request, found.length)] if found.length else tiny_text.model().new_state()
     pairs = list(zip(prefix_text.held(state), prefix_text.held(reference), strict=True))
     differing = sum(int(np.count_nonzero(a != b)) for a, b in pairs)
-    tokens, sampler = [], tiny_text.sampler(p.choosing, seed)
-    known = list(prompt)
-    state.length = before
-    while len(tokens) < p.answer:
-        logits = tiny_text.model().forward(known[state.length : state.length + prefix_text.PIECE], state)[-1]
-        if state.length == len(known):
-            tokens.append(sampler.choose(logits, state.length))
-            known.append(tokens[-1])
-        yield Progress(state.length, len(prompt) + p.answer, prefix_text.said(known))
+    known, numbers = list(prompt), sum(a.size for a, _ in pairs)
+    yield from prefix_text.go_on(partial(tiny_text.model().forward, state=state), state, known, len(prompt) + p.answer,
+                                 tiny_text.sampler(p.choosing, seed))
+    tokens = known[len(prompt) :]
     log = _log(scope, found, ends, prompt, before, tokens, right.tokens)
-    return Said(_captions(log, differing, sum(a.size for a, _ in pairs)), log, differing, sum(a.size for a, _ in pairs),
-                right.margin, tokens == right.tokens and not differing)
+    return Said(_captions(log, differing, numbers), log, differing, numbers, right.margin,
+                tokens == right.tokens and not differing)
 
 
 def pieces_of(p, scope: Scope) -> list:
@@ -148,8 +144,8 @@ def _states(scope: Scope, pieces: list, found: Found):
         ids = [START, *(token for piece in pieces[max(request, 0)][:length] for token in piece)]
         state = tiny_text.model().new_state()
         while state.length < len(ids):
-            tiny_text.model().forward(ids[state.length : state.length + prefix_text.PIECE], state)
-            yield Progress(state.length, len(ids), prefix_text.said(ids[: state.length]))
+            tiny_text.model().forward(ids[state.length : state.length + tiny_text.READ_AT_ONCE], state)
+            yield Progress(state.length, len(ids), tiny_text.text_of(ids[: state.length]))
         kept[request, length] = state
     return kept
 
@@ -172,18 +168,20 @@ def _memory(found: Found, kept: dict, ends: list) -> DecoderState:
     for layer, memory in enumerate(state.memories):
         if isinstance(memory, LatentCache):
             rows = np.zeros((ends[found.length - 1], memory.rows.shape[1]), np.float32)
-            for at, row in enumerate(found.rows):  # the rows of a piece are the last ones of the prefix that ends with it
+            for at, row in enumerate(found.rows):  # a row stands in the page at its own position, whoever wrote it
                 start, end = ends[at - 1] if at else 0, ends[at]
                 theirs = kept[row].memories[layer].rows[start:end] if row else rows[:0]
                 rows[start : start + len(theirs)] = theirs
             memory.append(rows)
+    state.length = ends[found.length - 1]
     return state
 
 
 def _log(scope: Scope, found: Found, ends: list, prompt: list, before: int, tokens: list, right: list) -> dict:
     """Plain data for the drawing."""
-    prefix, rows = scope.prefix(found.request, found.length), [scope.prefix(found.request, at + 1) for at in range(found.length)]
-    reads = [{"group": 0, "right": prefix_name(scope, prefix), "ok": found.rows == rows,
+    names = [scope.prefix(found.request, end) for end in range(1, scope.tokens + 1)]
+    prefix = scope.prefix(found.request, found.length)
+    reads = [{"group": 0, "right": prefix_name(scope, prefix), "ok": found.rows == names[: found.length],
               "held": " ".join(token_name(row) if row else "?" for row in found.rows) or "0"}]
     for group, content in enumerate(found.states, 1):
         ok = content == (group, prefix) or (content == ZERO and not found.length)
@@ -191,7 +189,7 @@ def _log(scope: Scope, found: Found, ends: list, prompt: list, before: int, toke
                       "held": prefix_name(scope, prefix) if ok else _state_name(scope, content)})
     return {"who": NAMES[found.request], "glyphs": tiny_text.glyphs(prompt), "before": before, "ends": ends,
             "wrong": tiny_text.glyphs(tokens), "right": tiny_text.glyphs(right),
-            "names": [token_name(scope.prefix(found.request, end)) for end in range(1, scope.tokens + 1)], "reads": reads}
+            "names": [token_name(name) for name in names], "reads": reads}
 
 
 def _state_name(scope: Scope, content) -> str:
@@ -201,18 +199,19 @@ def _state_name(scope: Scope, content) -> str:
 
 
 def _captions(log: dict, differing: int, numbers: int) -> list:
-    first = Text("The same for the trained model: each name stands for a piece of the text. {who} goes on after {count} "
-                 "tokens, from {differing} wrong numbers out of {numbers}. What nobody wrote is zero here; an engine would "
-                 "find what was there before.", who=log["who"], count=log["before"], differing=number(differing),
+    first = Text("The same for the trained model: each name stands for a piece of the text. {who} goes on after "
+                 "{count} tokens, from {differing} wrong numbers out of {numbers}. What nobody wrote is zero here; an "
+                 "engine would find what was there before.", who=log["who"], count=log["before"],
+                 differing=number(differing),
                  numbers=number(numbers))
     if not differing:
-        first = Text("The same for the trained model: each name stands for a piece of the text. {who} goes on after {count} "
-                     "tokens, and all {numbers} numbers that it goes on from are right.", who=log["who"],
+        first = Text("The same for the trained model: each name stands for a piece of the text. {who} goes on after "
+                     "{count} tokens, and all {numbers} numbers that it goes on from are right.", who=log["who"],
                      count=log["before"], numbers=number(numbers))
     if log["wrong"] != log["right"]:
         count = sum(a != b for a, b in zip(log["wrong"], log["right"]))
-        second = Text("The reader gets {text} where {right} is right: {count} characters differ, and no error is raised.",
-                      text=log["wrong"], right=log["right"], count=count)
+        second = Text("The reader gets {text} where {right} is right: {count} characters differ, and no error is "
+                      "raised.", text=log["wrong"], right=log["right"], count=count)
     elif differing:
         second = Text("The reader gets {text}, by luck the right text: the states it comes from stay wrong.",
                       text=log["wrong"])

@@ -18,7 +18,8 @@ def draw(log: dict, frame: int, caption: Text, narrow: bool, lang: str) -> Pictu
     reads, top = _reads(log, grid, top + 6, lang)
     parts += reads
     texts, bottom = _texts(log, grid, top + 12, narrow, lang)
-    return Picture(d.svg(grid.width, bottom, [*parts, *(texts if frame else [])], caption.render(lang)), _legend(log, frame))
+    svg = d.svg(grid.width, bottom, [*parts, *(texts if frame else [])], caption.render(lang))
+    return Picture(svg, _legend(log, frame))
 
 
 def _prompt(log: dict, grid: Grid, lang: str) -> tuple:
@@ -45,11 +46,13 @@ def _reads(log: dict, grid: Grid, top: float, lang: str) -> tuple:
     y = top + 38
     for read in log["reads"]:
         name = Text("KDA {n}", n=read["group"]) if read["group"] else Text("rows")
-        style = "state" if read["group"] else "mla"
+        right = "state" if read["group"] else "mla"
         parts.append(d.text(MARGIN, y + 16, name.render(lang), "label"))
-        for x, words, look in ((columns[0], read["right"], style), (columns[1], read["held"], style if read["ok"] else "mistaken")):
-            parts += [d.rect(x, y, wide - 6, 22, look),
-                      d.text(x + wide / 2 - 3, y + 16, words, "mistaken-ink fit" if look == "mistaken" else "chip-ink fit", "middle")]
+        held = right if read["ok"] else "mistaken"
+        for x, words, style in ((columns[0], read["right"], right), (columns[1], read["held"], held)):
+            ink = "mistaken-ink" if style == "mistaken" else "chip-ink"
+            parts += [d.rect(x, y, wide - 6, 22, style),
+                      d.text(x + wide / 2 - 3, y + 16, words, f"{ink} fit", "middle")]
         y += READ
     return parts, y
 

@@ -89,7 +89,8 @@ def bytes_per_position() -> tuple:
 def _metrics(p, log: dict) -> list:
     window = p.drafts + 1
     speed = Text("speed: {speed} FLOP/s, from 376.3 ms for 8,000 tokens", speed=number(PREFILL_SPEED.value))
-    share = Text("prefill share of its class: {share} %", share=steps.CLASSES[0 if p.vip else 1].budget.prefill_percent)
+    klass = steps.CLASSES[steps.VIP if p.vip else steps.ORDINARY]
+    share = Text("prefill share of its class: {share} %", share=klass.budget.prefill_percent)
     return [
         token_metric("computed_tokens", Text("prompt computed, of {prompt}", prompt=number(log["prompt"])),
                      log["prompt"] - log["hit"]),

@@ -124,7 +124,7 @@ def draw_request(result: Result, scene: Scene, frame: int, lang: str, narrow: bo
     width, height = (340, 786) if narrow else (720, 398)
     parts = [d.path(_way(places, width, narrow), "way")]
     for name, station in STATIONS.items():
-        parts += station(log, frame, *places[name], lang)
+        parts += station(log, frame, places[name], lang)
     return Picture(d.svg(width, height, parts, scene.captions[frame].render(lang)), legend(log, frame))
 
 
@@ -158,8 +158,9 @@ def _head(x: float, y: float, step: int, words: Text, frame: int, frames: range,
             d.text(x + INDENT, y, words, "label strong" if now else "label")]
 
 
-def _request(log: dict, frame: int, x: float, y: float, width: float, lang: str) -> list:
+def _request(log: dict, frame: int, at: tuple, lang: str) -> list:
     """What arrives: for whom, how long, how much of it is old."""
+    x, y, width = at
     vip, stacked = log["vip"], width < 300
     left, base, step = (x + INDENT, y + 54, 18) if stacked else (x + 120, y + 20, 16)
     lines = (Text("{tokens} tokens", tokens=number(log["prompt"])),
@@ -170,8 +171,9 @@ def _request(log: dict, frame: int, x: float, y: float, width: float, lang: str)
             *(d.text(left, base + index * step, line.render(lang), "label") for index, line in enumerate(lines))]
 
 
-def _lookup(log: dict, frame: int, x: float, y: float, width: float, lang: str) -> list:
+def _lookup(log: dict, frame: int, at: tuple, lang: str) -> list:
     """The tokens of turn 1 with the states kept along them, and those of turn 2 below, hash block by hash block."""
+    x, y, width = at
     unit, before, now, tall = width / SCALE, y + 22, y + 40, 24
     parts = _head(x, y, 4, Text("prefix lookup"), frame, range(ROWS, PAGES), lang)
     if width > 400:
@@ -236,8 +238,9 @@ def _blocks(start: int, end: int, cuts: tuple) -> list:
     return list(zip(edges, edges[1:]))
 
 
-def _router(log: dict, frame: int, x: float, y: float, width: float, lang: str) -> list:
+def _router(log: dict, frame: int, at: tuple, lang: str) -> list:
     """Four clusters; a click kills one or brings it back. The one that serves this request is outlined."""
+    x, y, width = at
     parts = _head(x, y, 2, Text("router"), frame, range(ROUTER, ADMISSION), lang)
     step, box = (43, 36) if width < 300 else (78, 60)
     for index, name in enumerate(CLUSTERS):
@@ -259,8 +262,9 @@ def _router(log: dict, frame: int, x: float, y: float, width: float, lang: str) 
     return parts
 
 
-def _admission(log: dict, frame: int, x: float, y: float, width: float, lang: str) -> list:
+def _admission(log: dict, frame: int, at: tuple, lang: str) -> list:
     """Slots of the two classes, and who waits for one."""
+    x, y, _ = at
     parts = _head(x, y, 3, Text("admission"), frame, range(ADMISSION, ROWS), lang)
     here, left = frame >= ADMISSION, x + INDENT + 66
     waits = here and log["wait"] > 0 and frame == ADMISSION
@@ -286,8 +290,9 @@ def _admission(log: dict, frame: int, x: float, y: float, width: float, lang: st
     return parts
 
 
-def _pool(log: dict, frame: int, x: float, y: float, width: float, lang: str) -> list:
+def _pool(log: dict, frame: int, at: tuple, lang: str) -> list:
     """Every block of the cluster's pool."""
+    x, y, width = at
     parts = _head(x, y, 5, Text("one pool of pages"), frame, range(PAGES, DECODE), lang)
     columns, left = (16, x) if width < 300 else (24, x + INDENT)
     cell = (x + width - left) / columns
@@ -297,8 +302,9 @@ def _pool(log: dict, frame: int, x: float, y: float, width: float, lang: str) ->
     return parts
 
 
-def _decode(log: dict, frame: int, x: float, y: float, width: float, lang: str) -> list:
+def _decode(log: dict, frame: int, at: tuple, lang: str) -> list:
     """The first verify rounds, the state replayed from what they kept, and where it is left for the next turn."""
+    x, y, width = at
     parts = _head(x, y, 6, Text("decode: draft, verify, replay"), frame, range(DECODE, LAST), lang)
     window, x, step = log["drafts"] + 1, x + INDENT, (width - INDENT) / 2
     cell = min(17.0, (step - 8) / max(window, 6))
@@ -336,8 +342,9 @@ def _kept(log: dict, frame: int, x: float, y: float, lang: str) -> list:
     return parts
 
 
-def _payoff(log: dict, frame: int, x: float, y: float, width: float, lang: str) -> list:
+def _payoff(log: dict, frame: int, at: tuple, lang: str) -> list:
     """Two pairs of bars: the wait for the first token, and the bytes that taking drafts back needs."""
+    x, y, width = at
     cold, ttft, parts = log["cold"], log["ttft"], []
     pairs = (
         (Text("first token"), PREFILL, ((ttft, "hit", Text("{ms} ms", ms=milliseconds(ttft))),

@@ -34,7 +34,7 @@ def run(p, seed: int):
     right = oracle(first, turns[1], served[0].saves, lost)
     cold, warm = ttft(second.tokens), ttft(second.tokens, second.hit.tokens)
     saved = 1 - warm / cold
-    log, captions, poster = view.story(p, served, lost, common(first, turns[1]))
+    log, captions, poster = view.story(p, served, lost)
     same = prefix_text.check(served) if p.source == "text" else None
     tables = {"turns": turns_table(served), "conditions": conditions_table(), "saving": saving_table(),
               "stairs": stairs_table(p)}
@@ -54,11 +54,10 @@ def run(p, seed: int):
                   Text("{ms} ms", ms=number(1000 * prefill_time(second.hit.tokens)))),
         ],
         tables=tables,
-        figures=[view.saving_figure(second.tokens, second.hit.tokens / second.tokens), view.stairs_figure(p)],
+        figures=[view.saving_figure(second.hit.tokens / second.tokens), view.stairs_figure(p)],
         scenes=[Scene("turns", Text("Three turns of one conversation"), log, captions, poster)],
         answer=0 if not second.hit.tokens else 1 if saved < BINS[1] else 2 if saved < BINS[2] else 3,
-        answer_text=Text("Turn 2 resumes at {hit} of {tokens} tokens: {warm} instead of {cold} ms, {saved} "
-                         "% less.",
+        answer_text=Text("Turn 2 resumes at {hit} of {tokens} tokens: {warm} instead of {cold} ms, {saved} % less.",
                          hit=number(second.hit.tokens), tokens=number(second.tokens), warm=number(1000 * warm),
                          cold=number(1000 * cold), saved=number(100 * saved, 3)),
     )
@@ -180,10 +179,8 @@ EXPERIMENT = Experiment(
     slug="prefix-hit", tab=8, family="prefix",
     name=Text("Hit"),
     title=Text("A hit: one boundary for two kinds of cache"),
-    question=Text("A conversation comes back with a prompt that begins like the last one. Attention rows "
-                  "can be reused "
-                  "up to any block, a recurrent state only where one was kept. Where does the new turn "
-                  "resume, and how "
+    question=Text("A conversation comes back with a prompt that begins like the last one. Attention rows can be reused "
+                  "up to any block, a recurrent state only where one was kept. Where does the new turn resume, and how "
                   "much sooner does its first token come?"),
     params=(
         prefix_text.SOURCE,
@@ -210,14 +207,13 @@ EXPERIMENT = Experiment(
                                                      for g in range(1, GROUPS + 1))),
               help=Text("Between turns 1 and 2; or click a checkpoint of turn 1.")),
         Param("all_groups", Text("A hit needs every KDA group"), "bool", True, breaker=True,
-              help=Text("Off: when one group's checkpoint is evicted, those of the other groups are still "
-                        "found, and "
+              help=Text("Off: when one group's checkpoint is evicted, those of the other groups are still found, and "
                         "the hit is taken with one state missing.")),
     ),
     presets=(
         Preset("real-text", Text("A real text"),
-               Text("The trained model goes on with a prompt of 52 characters, is asked for more twice, and resumes where "
-                    "16-character blocks allow: same text, same state, to the bit."), {"source": "text"}),
+               Text("The trained model goes on with a prompt of 52 characters, is asked for more twice, and resumes "
+                    "where 16-character blocks allow: same text, same state, to the bit."), {"source": "text"}),
         Preset("real-text-dense", Text("The same, a state in every block"),
                Text("The answer leaves states behind as well: turn 2 goes on inside it, and only what is new is "
                     "computed."), {"source": "text", "policy": "dense"}),
@@ -227,8 +223,7 @@ EXPERIMENT = Experiment(
                {"source": "text", "choosing": "sampled", "policy": "dense", "more": "\n    ", "answer": 24,
                 "lost": "3", "all_groups": False}, breaks=("resume", "content")),
         Preset("report", Text("The report's figure"),
-               Text("2,800 tokens match, hash block 512, page 6,144: the turn resumes at 2,560, inside a "
-                    "page.")),
+               Text("2,800 tokens match, hash block 512, page 6,144: the turn resumes at 2,560, inside a page.")),
         Preset("coarse", Text("Hash block = page"),
                Text("Nothing finer than a page of 6,144 tokens can be found: the same 2,800 shared tokens "
                     "hit nothing."),
@@ -241,21 +236,17 @@ EXPERIMENT = Experiment(
                Text("Exactly 2,048 tokens are taken. 2,048 of 3,000 save 68 % of the prefill."),
                {"shared": 2050, "fresh": 950, "own": 0, "hash_block": 128, "page": 8}),
         Preset("long", Text("A long agent session"),
-               Text("32,000 of 33,000 tokens come back: with a checkpoint near the end almost all of the "
-                    "wait goes."),
+               Text("32,000 of 33,000 tokens come back: with a checkpoint near the end almost all of the wait goes."),
                {"shared": 32_000, "fresh": 1000, "own": 0}),
         Preset("one-group-gone", Text("One group's state is evicted"),
-               Text("The rows of 2,560 tokens are still there, but no boundary has a state in every group: "
-                    "0 hit."),
+               Text("The rows of 2,560 tokens are still there, but no boundary has a state in every group: 0 hit."),
                {"lost": "2"}),
         Preset("missing-state", Text("Take the hit all the same"),
-               Text("Turn 2 resumes at 2,560 although group 2 has nothing there: 2,560 wrong tokens, and "
-                    "turn 3 inherits "
-                    "them with 3,072."),
+               Text("Turn 2 resumes at 2,560 although group 2 has nothing there: 2,560 wrong tokens, and turn 3 "
+                    "inherits them with 3,072."),
                {"lost": "2", "all_groups": False}, breaks=("resume", "content")),
     ),
-    prediction=Prediction(Text("Turn 2 repeats the first tokens of turn 1 as drawn. How much of its wait "
-                               "for the first "
+    prediction=Prediction(Text("Turn 2 repeats the first tokens of turn 1 as drawn. How much of its wait for the first "
                                "token does the cache take away?"),
                           (Text("nothing at all"), Text("less than 40 %"), Text("40 to 70 %"), Text("70 % or more"))),
     function=run,

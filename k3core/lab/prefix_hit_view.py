@@ -1,5 +1,7 @@
 """The scene and charts of the tab `prefix-hit`: three strips, checkpoints below them, and a race of two bars."""
 
+from functools import partial
+
 from k3core.fleet.latency import ttft
 from k3core.lab import charts, prefix_strips, prefix_text_view
 from k3core.lab import drawing as d
@@ -15,11 +17,11 @@ _LENGTH_STYLES = {2_000: ("mla", [1, 0]), 8_000: ("state", [6, 3]), 32_000: ("hi
                   128_000: ("miss", [8, 3, 2, 3]), 1_000_000: ("ordinary", [2, 2])}
 
 
-def story(p, served: list, lost: int, shared: int) -> tuple:
+def story(p, served: list, lost: int) -> tuple:
     """(log, captions, poster): the lookup of turn 2 question by question, the race, and turn 3 in one go."""
     second = served[1]
-    log = {"rows": prefix_text_view.log_rows(served) if p.source == "text" else [{"tokens": turn.tokens} for turn in served],
-           "source": p.source,
+    rows = prefix_text_view.log_rows(served) if p.source == "text" else [{"tokens": turn.tokens} for turn in served]
+    log = {"rows": rows, "source": p.source,
            "hash_block": p.hash_block, "page": p.page * p.hash_block, "grain": p.grain * p.hash_block,
            "grain_param": "grain", "grain_unit": p.hash_block, "shared": p.shared,
            "click": ("lost", GROUP_VALUES if p.lost == "none" else ("none",) * GROUPS),
@@ -67,9 +69,8 @@ class _Told:
 
     def first(self, lost: int, p):
         turn = self.served[0]
-        self.add(Text("Turn 1 finds nothing and computes all {tokens} tokens. It leaves its rows under "
-                      "{blocks} chained "
-                      "hashes, and {states} states: one per KDA group at {places}.", tokens=number(turn.tokens),
+        self.add(Text("Turn 1 finds nothing and computes all {tokens} tokens. It leaves its rows under {blocks} "
+                      "chained hashes, and {states} states: one per KDA group at {places}.", tokens=number(turn.tokens),
                       blocks=number(turn.tokens // p.hash_block), states=GROUPS * len(turn.saves),
                       places=prefix_strips.places(turn.saves)),
                  0, [(0, turn.tokens, "miss")],
@@ -77,14 +78,12 @@ class _Told:
         if p.source == "text":
             self.spoken(0)
         if lost and p.all_groups:
-            self.add(Text("The checkpoint at {end} is evicted in KDA group {group}. A boundary with a "
-                          "state missing is no "
-                          "boundary: the other groups give theirs up at once.", end=number(lost), group=p.lost),
+            self.add(Text("The checkpoint at {end} is evicted in KDA group {group}. A boundary with a state missing is "
+                          "no boundary: the other groups give theirs up at once.", end=number(lost), group=p.lost),
                      1, self.ghosts[1], [])
         elif lost:
-            self.add(Text("The checkpoint at {end} is evicted in KDA group {group}, but the entries of the "
-                          "other groups "
-                          "stay, and the index still names all three.", end=number(lost), group=p.lost),
+            self.add(Text("The checkpoint at {end} is evicted in KDA group {group}, but the entries of the other "
+                          "groups stay, and the index still names all three.", end=number(lost), group=p.lost),
                      1, self.ghosts[1], [])
         if lost and p.source == "text":
             self.add(Text("Another request takes the block and leaves its own state in it."), 1, self.ghosts[1], [])
@@ -111,23 +110,19 @@ class _Told:
         tried = [end for stage, end, found in turn.asked if stage == "checkpoint" and not found]
         after = [*prefix_strips.taken(turn), (hit, rows, "padding"), (rows, turn.tokens, "ghost")]
         if tried:
-            self.add(Text("From there backwards on the grid: {count} boundaries have rows but no state in "
-                          "all {groups} "
+            self.add(Text("From there backwards on the grid: {count} boundaries have rows but no state in all {groups} "
                           "groups, the first of them {end}.", count=len(tried), groups=GROUPS, end=number(tried[0])),
                      1, [(0, rows, "padding"), (rows, turn.tokens, "ghost")],
                      prefix_strips.stored(tried[:1], "rejected"), tried[0])
         if hit:
-            words = Text("At {hit} every KDA group has a state. Turn 2 copies them into its own blocks, "
-                         "the cached ones stay "
-                         "as they are, and goes on behind token {hit}.", hit=number(hit))
+            words = Text("At {hit} every KDA group has a state. Turn 2 copies them into its own blocks, the cached "
+                         "ones stay as they are, and goes on behind token {hit}.", hit=number(hit))
             if turn.wrong:
-                words = Text("At {hit} the hit is taken although one group has no state there. Turn 2 goes "
-                             "on from memory "
-                             "that holds something else, and nobody notices.", hit=number(hit))
+                words = Text("At {hit} the hit is taken although one group has no state there. Turn 2 goes on from "
+                             "memory that holds something else, and nobody notices.", hit=number(hit))
             self.add(words, 1, after, self.resumed(), hit)
         else:
-            self.add(Text("No boundary has both rows and states: nothing can be taken, turn 2 computes "
-                          "everything."),
+            self.add(Text("No boundary has both rows and states: nothing can be taken, turn 2 computes everything."),
                      1, after, [])
 
     def race(self):
@@ -137,16 +132,14 @@ class _Told:
         for step in range(1, RACE + 1):
             now = warm * step / RACE
             done = hit + (turn.tokens - hit) * step // RACE
-            words = Text("{now} ms. Behind the hit {done} of {all} tokens are computed; without the cache "
-                         "the prefill "
+            words = Text("{now} ms. Behind the hit {done} of {all} tokens are computed; without the cache the prefill "
                          "would stand at {share} %.", now=number(now, 3), done=number(done - hit),
                          all=number(turn.tokens - hit), share=number(100 * now / cold, 3))
             if not hit:
                 words = Text("{now} ms. Nothing was taken, so both prefills stand at {share} %.", now=number(now, 3),
                              share=number(100 * now / cold, 3))
             if step == RACE:
-                words = Text("First token after {warm} ms instead of {cold} ms: {saved} % less. Turn 2 has "
-                             "written its "
+                words = Text("First token after {warm} ms instead of {cold} ms: {saved} % less. Turn 2 has written its "
                              "own checkpoint at {places}.", warm=number(warm), cold=number(cold),
                              saved=number(100 * (1 - warm / cold), 3), places=prefix_strips.places(turn.saves))
             self.add(words, 1, [*prefix_strips.taken(turn), (hit, done, "miss"), (done, turn.tokens, "ghost")],
@@ -155,8 +148,7 @@ class _Told:
     def rest(self):
         turn = self.served[2]
         hit = turn.hit.tokens
-        self.add(Text("Turn 3 repeats all of turn 2. It resumes at {hit} and computes {rest} of {tokens} "
-                      "tokens.",
+        self.add(Text("Turn 3 repeats all of turn 2. It resumes at {hit} and computes {rest} of {tokens} tokens.",
                       hit=number(hit), rest=number(turn.tokens - hit), tokens=number(turn.tokens)), 2,
                  [*prefix_strips.taken(turn), (hit, turn.tokens, "miss")],
                  prefix_strips.resumed(turn) + prefix_strips.stored(turn.saves), hit,
@@ -169,16 +161,13 @@ def _asked(stage: str, end: int, found: bool, log: dict) -> Text:
     """The caption of one question about rows."""
     start = number((end - 1) // log["page"] * log["page"])
     if stage == "page" and found:
-        return Text("Whole page up to {end}: the hash of its last block is known. It stands for every "
-                    "token before, so "
+        return Text("Whole page up to {end}: the hash of its last block is known. It stands for every token before, so "
                     "all blocks up to there light up.", end=number(end))
     if stage == "page":
-        return Text("Whole page up to {end}: unknown. The first stage ends; now inside this page, from the "
-                    "right.",
+        return Text("Whole page up to {end}: unknown. The first stage ends; now inside this page, from the right.",
                     end=number(end))
     if found:
-        return Text("Inside the page from {start}, end {end}: known. The hash chains back to the first "
-                    "token, so "
+        return Text("Inside the page from {start}, end {end}: known. The hash chains back to the first token, so "
                     "everything before it matches too.", start=start, end=number(end))
     return Text("Inside the page from {start}, end {end}: unknown, so some token before it differs or was "
                 "never cached.",
@@ -188,15 +177,16 @@ def _asked(stage: str, end: int, found: bool, log: dict) -> Text:
 def draw_turns(result: Result, scene: Scene, frame: int, lang: str, narrow: bool) -> Picture:
     """The three strips with their grips, the grid, and the race."""
     log, shown = scene.events, scene.events["frames"][frame]
+    heading = partial(_heading, log)
     if log["source"] == "text":
-        return prefix_text_view.picture(log, shown, lambda index: _heading(log, index), scene.captions[frame], narrow, lang)
+        return prefix_text_view.picture(log, shown, heading, scene.captions[frame], narrow, lang)
     width, _ = prefix_strips.scale_of(log, narrow)
-    parts, bottom = prefix_strips.rows(log, shown, lambda index: _heading(log, index), narrow, lang)
+    parts, bottom = prefix_strips.rows(log, shown, heading, narrow, lang)
     grid, bottom = prefix_strips.grain_grip(log, narrow, lang, bottom)
     race, bottom = _race(log, shown["race"], bottom + 14, width, lang)
     grips = prefix_strips.shared_grip(log, narrow, lang)
     label = scene.captions[frame].render(lang)
-    return Picture(d.svg(width, bottom, [*parts, *grid, *race, *grips], label), prefix_strips.legend(log, shown))
+    return Picture(d.svg(width, bottom, [*parts, *grid, *race, *grips], label), prefix_strips.legend(shown))
 
 
 def _heading(log: dict, index: int) -> Text:
@@ -222,7 +212,7 @@ def _race(log: dict, now: float | None, top: float, width: float, lang: str) -> 
     return parts, top + 20 + 2 * 42
 
 
-def saving_figure(tokens: int, share: float) -> Figure:
+def saving_figure(share: float) -> Figure:
     """Saving against hit share: a line for each prompt length, bent by attention where prompts are long."""
     x = charts.quantitative("share", Text("hit, % of the prompt"), axis={"grid": False})
     y = charts.quantitative("saved", Text("time saved, %"))
@@ -231,10 +221,10 @@ def saving_figure(tokens: int, share: float) -> Figure:
     limit = {"mark": {"type": "rule", "strokeDash": [3, 3]},
              "encoding": {"y": {"datum": 40, "type": "quantitative"}, "color": {"value": "var(--ink)"}}}
     return Figure("saving", "saving", Text("Time saved against the share that hits"),
-                  Text("Short prompts save what they hit: 40 % from 40 %. In very long ones the tokens at "
-                       "the end cost "
+                  Text("Short prompts save what they hit: 40 % from 40 %. In very long ones the tokens at the end cost "
                        "most, and those are computed: a million tokens need a hit of 59 %."),
-                  {"layer": [charts.line_layer(x, y, charts.series("prompt", _LENGTH_STYLES), ["prompt", "share", "saved"]),
+                  {"layer": [charts.line_layer(x, y, charts.series("prompt", _LENGTH_STYLES),
+                                               ["prompt", "share", "saved"]),
                              limit, charts.rule_layer(100 * share), charts.label_layer("share", "saved", labels)]})
 
 
@@ -251,8 +241,7 @@ def stairs_figure(p) -> Figure:
     layer["mark"] |= {"interpolate": "step-after", "point": False}
     most = STAIRS[p.source]
     return Figure("stairs", "stairs", Text("Where a shared prefix resumes"),
-                  Text("At the last boundary of the grid, if it holds a checkpoint; up to one grid step is "
-                       "computed "
+                  Text("At the last boundary of the grid, if it holds a checkpoint; up to one grid step is computed "
                        "again. Whole pages alone would lose up to a page."),
                   {"layer": [layer, charts.rule_layer(min(p.shared, most)),
                              charts.label_layer("shared", "hit", labels)]})

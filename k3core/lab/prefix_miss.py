@@ -119,8 +119,7 @@ def _another(token: int) -> int:
 def requests(p, rng) -> list:
     """(tokens, extra keys) of three requests of the same length; see the parameter `cause`. Raises ParamError."""
     if p.cause in ("own", "token") and p.shared >= p.prompt:
-        raise ParamError("shared", Text("shared is {shared}, but the prompt has {prompt} tokens; share at "
-                                        "most {most}",
+        raise ParamError("shared", Text("shared is {shared}, but the prompt has {prompt} tokens; share at most {most}",
                                         shared=p.shared, prompt=p.prompt, most=p.prompt - 1))
     if p.cause == "own":
         start = draw_tokens(rng, p.shared, 0)
@@ -213,8 +212,7 @@ EXPERIMENT = Experiment(
     slug="prefix-miss", tab=9, family="prefix",
     name=Text("Miss"),
     title=Text("A miss: what it costs, and what it leaves behind"),
-    question=Text("The second request looks like the first, and the cache still gives it nothing. What "
-                  "went wrong, how "
+    question=Text("The second request looks like the first, and the cache still gives it nothing. What went wrong, how "
                   "much is computed again, and why does the third request find what the second could not?"),
     params=(
         prefix_text.SOURCE,
@@ -232,25 +230,22 @@ EXPERIMENT = Experiment(
               when=prefix_text.COUNTED),
         Param("policy", Text("Where checkpoints are kept"), "choice", "marconi", choices=tuple(POLICIES.items())),
         Param("chained", Text("Hash the parent's key"), "bool", True, breaker=True,
-              help=Text("Off: a block's key depends on its own tokens only, so that neither an earlier "
-                        "token nor salt "
+              help=Text("Off: a block's key depends on its own tokens only, so that neither an earlier token nor salt "
                         "nor adapter is seen.")),
     ),
     presets=(
         Preset("real-text", Text("A real text"),
-               Text("Three prompts begin with the same 51 characters, and the trained model answers each. Request 2 resumes "
-                    "nowhere, request 3 at 48: same text, same state as without a cache."), {"source": "text"}),
+               Text("Three prompts begin with the same 51 characters, and the trained model answers each. Request 2 "
+                    "resumes nowhere, request 3 at 48: same text, same state as without a cache."), {"source": "text"}),
         Preset("real-text-no-parent", Text("A real text, the parent forgotten"),
                Text("One character differs, early. Request 2 gets request 1's rows and states, and nothing tells it."),
                {"source": "text", "cause": "token", "chained": False, "choosing": "sampled", "answer": 32},
                breaks=("resume", "content", "next")),
         Preset("marconi", Text("Shared 1,500 of 2,200"),
-               Text("Nothing for request 2: the only checkpoint lies at 2,112, in tokens that nobody "
-                    "shares. It leaves "
+               Text("Nothing for request 2: the only checkpoint lies at 2,112, in tokens that nobody shares. It leaves "
                     "one at 1,056, and from the third request on that is hit.")),
         Preset("align", Text("The same, last boundary only"),
-               Text("Every request writes its checkpoint at 2,112, where the next one already differs: 0 "
-                    "for ever."),
+               Text("Every request writes its checkpoint at 2,112, where the next one already differs: 0 for ever."),
                {"policy": "align"}),
         Preset("repeat-552", Text("552 tokens, block of 528"), Text("528 of 552 hit: 95.7 %."),
                {"cause": "none", "prompt": 552}),
@@ -261,18 +256,15 @@ EXPERIMENT = Experiment(
                     "often it comes."),
                {"cause": "none", "prompt": 434, "grain": 2048}),
         Preset("early", Text("A token differs early"),
-               Text("The 41st token is a timestamp, say. Every key behind it is another one: all is "
-                    "computed again."),
+               Text("The 41st token is a timestamp, say. Every key behind it is another one: all is computed again."),
                {"cause": "token", "shared": 40}),
         Preset("evicted", Text("Pages stay, the state is gone"),
-               Text("Rows up to 2,112 are found, no state with them: 0. Request 2 writes the checkpoint "
-                    "again."),
+               Text("Rows up to 2,112 are found, no state with them: 0. Request 2 writes the checkpoint again."),
                {"cause": "evicted"}),
         Preset("salt", Text("Another tenant"),
                Text("The same tokens under another salt share nothing, and must not."), {"cause": "salt"}),
         Preset("no-parent", Text("Forget the parent"),
-               Text("The last block is equal, so everything before it is taken to be: 2,112 tokens of "
-                    "which all behind "
+               Text("The last block is equal, so everything before it is taken to be: 2,112 tokens of which all behind "
                     "the 40th are wrong."),
                {"cause": "token", "shared": 40, "chained": False}, breaks=("resume", "content", "next")),
     ),

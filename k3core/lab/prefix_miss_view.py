@@ -1,5 +1,7 @@
 """The scene and charts of the tab `prefix-miss`: three requests, the second of which finds nothing."""
 
+from functools import partial
+
 from k3core.lab import charts, prefix_strips, prefix_text_view
 from k3core.lab import drawing as d
 from k3core.lab.contract import Figure, Picture, Result, Scene
@@ -61,7 +63,8 @@ class _Told:
         turn = self.served[0]
         self.add(Text("Request 1 computes {tokens} tokens and leaves {blocks} full blocks of rows and "
                       "checkpoints at {places}.",
-                      tokens=number(turn.tokens), blocks=number(turn.tokens // self.p.grain), places=prefix_strips.places(turn.saves)),
+                      tokens=number(turn.tokens), blocks=number(turn.tokens // self.p.grain),
+                      places=prefix_strips.places(turn.saves)),
                  0, [(0, turn.tokens, "miss")], prefix_strips.stored(turn.saves))
         self.spoken(0)
         if self.lost:
@@ -74,7 +77,8 @@ class _Told:
         turn = self.served[index]
         if self.p.source == "text":
             self.add(prefix_text_view.spoken(turn, Text("Request {n}", n=index + 1)), index,
-                     [*prefix_strips.taken(turn), (turn.hit.tokens, turn.tokens, "miss"), *prefix_text_view.written(turn)],
+                     [*prefix_strips.taken(turn), (turn.hit.tokens, turn.tokens, "miss"),
+                      *prefix_text_view.written(turn)],
                      prefix_strips.resumed(turn) + prefix_strips.stored(turn.saves), turn.hit.tokens)
 
     def lookup(self):
@@ -93,20 +97,17 @@ class _Told:
     def _verdict(self, turn) -> Text:
         hit, rows = number(turn.hit.tokens), number(turn.hit.rows)
         if turn.wrong:
-            return Text("A hit of {hit} tokens, of which {wrong} were computed for another prefix. No "
-                        "error is raised.",
+            return Text("A hit of {hit} tokens, of which {wrong} were computed for another prefix. No error is raised.",
                         hit=hit, wrong=number(turn.wrong))
         if turn.hit.tokens:
             return Text("A hit of {hit} tokens, {share} of the prompt.", hit=hit,
                         share=percent(turn.hit.tokens / turn.tokens, 3))
         if turn.hit.rows:
-            return Text("Rows are there up to {rows}, but no KDA group has a state at or before it. Rows "
-                        "without a state are "
-                        "worth nothing: the hit is 0.", rows=rows)
+            return Text("Rows are there up to {rows}, but no KDA group has a state at or before it. Rows without a "
+                        "state are worth nothing: the hit is 0.", rows=rows)
         if turn.tokens <= self.p.grain:
-            return Text("The prompt has {tokens} tokens, a block {grain}, and the last token is always "
-                        "computed: there is "
-                        "nothing to ask for.", tokens=number(turn.tokens), grain=number(self.p.grain))
+            return Text("The prompt has {tokens} tokens, a block {grain}, and the last token is always computed: there "
+                        "is nothing to ask for.", tokens=number(turn.tokens), grain=number(self.p.grain))
         return Text("Not one block of the prefix is known: the hit is 0.")
 
     def prefill(self):
@@ -116,16 +117,13 @@ class _Told:
         for end in sorted({*saves[-3:], turn.tokens}):
             written = [save for save in saves if save <= end]
             if end in saves and turn.hit.rows == end > hit:
-                words = Text("Prefill stops at {end}, where request 2 leaves what others had computed "
-                             "before: such a place "
-                             "will be met again, so a checkpoint is written.", end=number(end))
+                words = Text("Prefill stops at {end}, where request 2 leaves what others had computed before: such a "
+                             "place will be met again, so a checkpoint is written.", end=number(end))
             elif end in saves:
-                words = Text("Prefill stops at {end}, the policy's boundary, and a checkpoint is written "
-                             "in every KDA "
+                words = Text("Prefill stops at {end}, the policy's boundary, and a checkpoint is written in every KDA "
                              "group.", end=number(end))
             else:
-                words = Text("{computed} tokens computed. Request 2 leaves its rows, and checkpoints at "
-                             "{places}.",
+                words = Text("{computed} tokens computed. Request 2 leaves its rows, and checkpoints at {places}.",
                              computed=number(turn.tokens - hit), places=prefix_strips.places(saves))
             self.add(words, 1, [*prefix_strips.taken(turn), (hit, end, "miss"), (end, turn.tokens, "ghost")],
                      prefix_strips.resumed(turn) + prefix_strips.stored(written), end if end in saves else 0)
@@ -168,14 +166,15 @@ def _asked(stage: str, end: int, found: bool) -> Text:
 def draw_requests(result: Result, scene: Scene, frame: int, lang: str, narrow: bool) -> Picture:
     """The three strips, the grid with its grip, and where the prompts part."""
     log, shown = scene.events, scene.events["frames"][frame]
+    heading = partial(_heading, log)
     if log["source"] == "text":
-        return prefix_text_view.picture(log, shown, lambda index: _heading(log, index), scene.captions[frame], narrow, lang)
+        return prefix_text_view.picture(log, shown, heading, scene.captions[frame], narrow, lang)
     width, _ = prefix_strips.scale_of(log, narrow)
-    parts, bottom = prefix_strips.rows(log, shown, lambda index: _heading(log, index), narrow, lang)
+    parts, bottom = prefix_strips.rows(log, shown, heading, narrow, lang)
     grid, bottom = prefix_strips.grain_grip(log, narrow, lang, bottom)
     grips = prefix_strips.shared_grip(log, narrow, lang) if log["cause"] in ("own", "token") else []
     label = scene.captions[frame].render(lang)
-    return Picture(d.svg(width, bottom, [*parts, *grid, *grips], label), prefix_strips.legend(log, shown))
+    return Picture(d.svg(width, bottom, [*parts, *grid, *grips], label), prefix_strips.legend(shown))
 
 
 def _heading(log: dict, index: int) -> Text:
@@ -193,9 +192,8 @@ def saw_figure(p) -> Figure:
     layer = charts.line_layer(x, y, charts.series("what", {"repeat": ("hit", [1, 0])}), ["prompt", "hit"])
     layer["mark"]["point"] = False
     return Figure("saw", "saw", Text("The same prompt twice"),
-                  Text("Below one block nothing hits; then the share falls from nearly all to half and "
-                       "jumps up again at "
-                       "every block."),
+                  Text("Below one block nothing hits; then the share falls from nearly all to half and jumps up again "
+                       "at every block."),
                   {"layer": [layer, *([charts.rule_layer(p.prompt)] if p.prompt <= 4 * p.grain else [])]})
 
 
@@ -209,8 +207,7 @@ def shared_figure(p) -> Figure:
     layer = charts.line_layer(x, y, charts.series("policy", styles), ["shared", "policy", "hit"])
     layer["mark"] |= {"point": False, "interpolate": "step-after"}
     return Figure("shares", "shares", Text("Only the beginning is shared"),
-                  Text("With a checkpoint at the last boundary only, everything short of that boundary is "
-                       "lost. A "
+                  Text("With a checkpoint at the last boundary only, everything short of that boundary is lost. A "
                        "checkpoint where prompts part follows the shared length in steps of the grid."),
                   {"layer": [layer, charts.rule_layer(min(p.shared, p.prompt)),
                              charts.label_layer("shared", "hit", labels)]})

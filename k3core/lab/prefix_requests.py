@@ -68,7 +68,8 @@ class Server:
         self.requests = 0
 
     def _cache(self, policy: Policy, grain: int, options: dict) -> PrefixCache:
-        return PrefixCache(PageTables(BlockPool(BLOCKS), 1 + GROUPS), self.page, self.hash_block, policy, grain, **options)
+        tables = PageTables(BlockPool(BLOCKS), 1 + GROUPS)
+        return PrefixCache(tables, self.page, self.hash_block, policy, grain, **options)
 
     def serve(self, tokens: list, extra: Extra | None = None) -> Served:
         """Look a request up, prefill what is missing, leave rows and checkpoints behind."""

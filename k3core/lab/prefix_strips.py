@@ -149,7 +149,7 @@ def places(saves: tuple) -> Text | str:
     return Text("{count} positions up to {end}", count=len(saves), end=number(saves[-1]))
 
 
-def legend(log: dict, frame: dict) -> list:
+def legend(frame: dict) -> list:
     """What the row at work consists of, in tokens, and the checkpoints in sight."""
     shown = frame["rows"][frame["now"]]
     counts = {}
@@ -161,7 +161,8 @@ def legend(log: dict, frame: dict) -> list:
         "padding": Text("rows found, but no state there: {tokens} tokens", tokens=number(counts.get("padding", 0))),
         "miss": Text("computed: {tokens} tokens", tokens=number(counts.get("miss", 0))),
         "accepted": Text("written by the model: {tokens} tokens", tokens=number(counts.get("accepted", 0))),
-        "mistaken": Text("written otherwise than without a cache: {tokens} tokens", tokens=number(counts.get("mistaken", 0))),
+        "mistaken": Text("written otherwise than without a cache: {tokens} tokens",
+                         tokens=number(counts.get("mistaken", 0))),
         "ghost": Text("not reached yet: {tokens} tokens", tokens=number(counts.get("ghost", 0))),
     }
     lines = [(style, text) for style, text in words.items() if counts.get(style)]

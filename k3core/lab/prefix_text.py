@@ -1,12 +1,13 @@
 """Requests of real text, served one after another by the trained model on pages with a prefix cache."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 
-from k3core.decode import START, DecoderState, Greedy, decode, encode, margin
+from k3core.decode import DecoderState, Greedy, encode
 from k3core.lab import tiny_text
 from k3core.lab.contract import Check, Progress
 from k3core.lab.display import number
@@ -19,7 +20,6 @@ from k3core.prefix_cache.serving import CachedDecoder
 
 BLOCKS = 64  # more than any run here takes, so that nothing is evicted unasked
 OTHER = "0x1F, "  # shorter than a hash block, so that it leaves nothing behind but what it overwrote
-PIECE = 4  # tokens of a prompt between two reports: some 50 ms in a browser
 MOST_REMEMBERED = 24
 _REMEMBERED = {}
 
@@ -46,15 +46,33 @@ def sized(p: SimpleNamespace, page_blocks: int) -> SimpleNamespace:
     state, row = pages(tiny_text.model().config)
     least = -(-state // row)
     if p.block * page_blocks < least:
-        raise ParamError("page", Text("page is {page} hash blocks of {block} characters; the trained model's KDA state takes "
-                                      "as much as {rows} rows, so take {least} hash blocks or more", page=page_blocks,
-                                      block=p.block, rows=least, least=-(-least // p.block)))
+        raise ParamError("page", Text("page is {page} hash blocks of {block} characters; the trained model's KDA state "
+                                      "takes as much as {rows} rows, so take {least} hash blocks or more",
+                                      page=page_blocks, block=p.block, rows=least, least=-(-least // p.block)))
     return SimpleNamespace(**vars(p) | {"hash_block": p.block})
 
 
+def go_on(read: Callable, state: DecoderState, known: list, total: int,
+          sampler: Greedy) -> Generator[Progress, None, float]:
+    """Read the token ids `known` from where `state` is, and choose more until there are `total`; they join `known`.
+
+    read: token ids -> logits [T, vocab]; `state` takes them in. Yields Progress with the text so far; returns the
+    smallest margin of a choice.
+    """
+    margins = []
+    while len(known) < total:
+        logits = read(known[state.length : state.length + tiny_text.READ_AT_ONCE])[-1]
+        if state.length == len(known):
+            token, margin = sampler.choose_with_margin(logits, state.length)
+            known.append(token)
+            margins.append(margin)
+        yield Progress(state.length, total, tiny_text.text_of(known[: state.length + 1]))
+    return min(margins)
+
+
 @dataclass(frozen=True)
-class Plain:
-    """Decoding without a cache: the new tokens, the state that has `read` all but the last, their smallest lead."""
+class Uncached:
+    """Decoding without a cache: the new tokens, the state that has `read` all but the last, their smallest margin."""
 
     read: list
     tokens: list
@@ -62,7 +80,7 @@ class Plain:
     margin: float
 
 
-def plain(ids: list, count: int, choosing: str, seed: int) -> Generator[Progress, None, Plain]:
+def uncached(ids: list, count: int, choosing: str, seed: int) -> Generator[Progress, None, Uncached]:
     """Decode `count` tokens behind ids without a cache. Yields Progress with the text so far.
 
     Remembered. What begins with all that an earlier run read goes on from its state: an uninterrupted run.
@@ -75,27 +93,12 @@ def plain(ids: list, count: int, choosing: str, seed: int) -> Generator[Progress
         earlier = [run for (its, *_), run in _REMEMBERED.items()
                    if its == how and len(run.read) < len(ids) and run.read == ids[: len(run.read)]]
         before = max(earlier, key=lambda run: len(run.read), default=None)
-        state = before.state.copy() if before else tiny_text.model().new_state()
-        _REMEMBERED[key] = yield from _decode(ids, count, state, tiny_text.sampler(choosing, seed))
+        model, known = tiny_text.model(), list(ids)
+        state = before.state.copy() if before else model.new_state()
+        margin = yield from go_on(partial(model.forward, state=state), state, known, len(ids) + count,
+                                  tiny_text.sampler(choosing, seed))
+        _REMEMBERED[key] = Uncached(known[:-1], known[len(ids) :], state, margin)
     return _REMEMBERED[key]
-
-
-def _decode(ids: list, count: int, state: DecoderState, sampler: Greedy) -> Generator[Progress, None, Plain]:
-    model, total, tokens, leads = tiny_text.model(), len(ids) + count, [], []
-    while len(tokens) < count:
-        piece = tokens[-1:] or ids[state.length : state.length + PIECE]
-        logits = model.forward(piece, state)[-1]
-        if state.length >= len(ids):
-            scores = sampler.scores(logits, state.length)
-            tokens.append(sampler.choose(logits, state.length))
-            leads.append(margin(scores))
-        yield Progress(state.length, total, said([*ids[: state.length], *tokens]))
-    return Plain([*ids, *tokens[:-1]], tokens, state, min(leads))
-
-
-def said(ids: list) -> str:
-    """The text of token ids, without the START that no one sees."""
-    return decode(ids[1:] if ids[0] == START else ids)
 
 
 @dataclass(frozen=True)
@@ -134,19 +137,16 @@ class TextServer(Server):
         """Serve a request and compare it with a run without a cache. Yields Progress with the text so far.
 
         p has the values of ANSWER and CHOOSING."""
-        reference = yield from plain(ids, p.answer, p.choosing, seed)
-        sampler, decoder, name, extra = tiny_text.sampler(p.choosing, seed), self.decoder, self.requests, extra or Extra()
+        reference = yield from uncached(ids, p.answer, p.choosing, seed)
+        decoder, name, extra = self.decoder, self.requests, extra or Extra()
         self.requests += 1
         self.asked.clear()
         self.cache.checkpoints.added.clear()
         hit = decoder.start(name, ids, extra)
         asked, wrong = self._stages(len(ids)), self._wrong(hit, ids, extra)
-        known, state, total = list(ids), decoder.states[name], len(ids) + p.answer
-        while len(known) < total:
-            logits = decoder.forward(name, known[state.length : state.length + PIECE])[-1]
-            if state.length == len(known):
-                known.append(sampler.choose(logits, state.length))
-            yield Progress(state.length, total, said(known))
+        known, state = list(ids), decoder.states[name]
+        yield from go_on(partial(decoder.forward, name), state, known, len(ids) + p.answer,
+                         tiny_text.sampler(p.choosing, seed))
         pairs = list(zip(held(state), held(reference.state), strict=True))
         saves = self._note(name, None if wrong else (extra, known), state.length, len(hit.pages))
         decoder.release(name)

@@ -43,14 +43,15 @@ class Grid:
 
 def log_rows(served: list) -> list:
     """What the log keeps of requests with their answers."""
-    return [{"tokens": len(turn.ids), "prompt": turn.tokens, "read": len(turn.ids) - 1, "glyphs": tiny_text.glyphs(turn.ids),
+    return [{"tokens": len(turn.ids), "prompt": turn.tokens, "read": len(turn.ids) - 1,
+             "glyphs": tiny_text.glyphs(turn.ids),
              "plain": "" if turn.answer == turn.right else tiny_text.glyphs(turn.right)} for turn in served]
 
 
 def picture(log: dict, frame: dict, heading, caption: Text, narrow: bool, lang: str) -> Picture:
     """One frame: all rows, and the legend of the row at work."""
     parts, bottom = rows(log, frame, heading, narrow, lang)
-    return Picture(d.svg(340 if narrow else 720, bottom, parts, caption.render(lang)), prefix_strips.legend(log, frame))
+    return Picture(d.svg(340 if narrow else 720, bottom, parts, caption.render(lang)), prefix_strips.legend(frame))
 
 
 def rows(log: dict, frame: dict, heading, narrow: bool, lang: str) -> tuple:
@@ -77,7 +78,7 @@ def _row(log: dict, grid: Grid, row: dict, shown: dict, index: int, top: float, 
         for left in cuts(start, end, log["hash_block"]):
             title = f"{number(left[0])} – {number(left[1])}"
             parts += cell(grid, *left, top, style, row["glyphs"] if known else "",
-                           f"tokens:{index}:{left[0] // log['hash_block']}", title)
+                          f"tokens:{index}:{left[0] // log['hash_block']}", title)
     for page in range(0, row["tokens"], log["page"]):
         x, y = grid.place(page, top)
         parts.append(d.line(x - 1, y - 3, x - 1, y + CELL + 3, "arrow"))
@@ -98,7 +99,7 @@ def cuts(start: int, end: int, block: int) -> list:
 
 
 def cell(grid: Grid, start: int, end: int, top: float, style: str, glyphs: str, mark: str | None = None,
-          title: str = "") -> list:
+         title: str = "") -> list:
     """Part of a hash block: its rectangle, and each character in the middle of its place."""
     x, y = grid.place(start, top)
     parts = [d.rect(x, y, (end - start) * grid.pitch - 1, CELL, style, mark, title)]
@@ -138,11 +139,11 @@ def spoken(turn, who: Text) -> Text:
     """The caption of an answer."""
     answer = tiny_text.glyphs(turn.answer)
     if turn.same:
-        return Text("{who} answers {text}: what it writes without a cache, and all {count} numbers in its states and rows "
-                    "are the same to the bit.", who=who, text=answer, count=number(turn.numbers))
+        return Text("{who} answers {text}: what it writes without a cache, and all {count} numbers in its states and "
+                    "rows are the same to the bit.", who=who, text=answer, count=number(turn.numbers))
     if turn.answer == turn.right:
-        return Text("{who} answers {text}. Without a cache it writes the same, but {differing} of {count} numbers in its "
-                    "states and rows are others.", who=who, text=answer, differing=number(turn.differing),
+        return Text("{who} answers {text}. Without a cache it writes the same, but {differing} of {count} numbers in "
+                    "its states and rows are others.", who=who, text=answer, differing=number(turn.differing),
                     count=number(turn.numbers))
     return Text("{who} answers {text}. Without a cache it writes {right}. No error is raised.", who=who, text=answer,
                 right=tiny_text.glyphs(turn.right))

@@ -54,16 +54,17 @@ def run(p, seed: int):
     rng = np.random.default_rng(seed)
     record = bytes_of_record(p.record)
     if p.source == "text":
-        start, own, steps, text = yield from words.read_steps(p, seed, CONV)
+        start, own, steps, text, margin = yield from words.read_steps(p, seed, CONV)
         law = words.law_of(steps)
         p = SimpleNamespace(**vars(p) | {"accepted": float(sum(kept * share for kept, share in law.items()))})
         accepted = [steps[i][1] for i in rng.integers(len(steps), size=LONG_RUN).tolist()]
         turned = (yield from turn(p, start, steps, own)) | {"letters": tiny_text.glyphs(text)}
+        chosen = (tiny_text.margin_line(margin),)
     else:
         accepted = draw_accepted(p.accepted, STEPS + LONG_RUN, rng)
         start, steps = draw_steps(p, accepted[:STEPS], rng)
         law, accepted = costs.neighbours(costs.mean_of(p.accepted)), accepted[STEPS:]
-        turned = (yield from turn(p, start, steps)) | {"letters": ""}
+        turned, chosen = (yield from turn(p, start, steps)) | {"letters": ""}, ()
     gaps, fullest = long_run(p, accepted)
     cycle = ring_cycle(costs.flush_buffer(p), p.window, law)
     every, measured = float(1 / cycle.flush_share), float(np.mean(gaps))
@@ -71,7 +72,7 @@ def run(p, seed: int):
     capacity = p.buffer + p.window
     tables = costs.tables(p, STATE_BYTES, record, turned["slots"], LAYOUTS[p.record][2])
     return Result(
-        metrics=_metrics(p, record, cycle, turned["moved"]),
+        metrics=_metrics(p, record, cycle, turned["moved"], chosen),
         checks=[
             Check("fits", Text("history and drafts never exceed the capacity"), fullest <= capacity, fullest,
                   Text("at most B + T = {n} records", n=capacity)),
@@ -231,7 +232,8 @@ def long_run(p, accepted: list) -> tuple:
     return np.diff(flushes), fullest
 
 
-def _metrics(p, record: int, cycle, moved: int) -> list:
+def _metrics(p, record: int, cycle, moved: int, chosen: tuple) -> list:
+    """chosen: how surely the tokens of a real text were chosen, as lines."""
     baseline = snapshot_bytes(STATE_BYTES, p.window)
     moved_bytes = ring_bytes(STATE_BYTES, record, p.window, cycle)
     best, approximation = best_length(STATE_BYTES, record), best_length_approximation(STATE_BYTES, record)
@@ -245,24 +247,23 @@ def _metrics(p, record: int, cycle, moved: int) -> list:
                                    approximation=number(approximation)), best),
         _real("best_speedup", Text("bound on its speed-up"), standard_speedup(STATE_BYTES, record, best),
               "×"),
-        _real("accepted_mean", Text("tokens kept per step, on average"), p.accepted, ""),
+        _real("accepted_mean", Text("tokens kept per step, on average"), p.accepted, "", chosen),
         Metric("largest_stable_length", Text("longest buffer if keys were stored pre-decayed"),
                largest_stable_length(p.lower_bound)),
         Metric("allocations_after_start", Text("arrays reallocated after the start"), moved),
     ]
 
 
-def _real(key: str, label: Text, value, unit: str) -> Metric:
-    return Metric(key, label, float(value), unit, kind="float", scale=1.0)
+def _real(key: str, label: Text, value, unit: str, how: tuple = ()) -> Metric:
+    return Metric(key, label, float(value), unit, kind="float", scale=1.0, how=how)
 
 
 EXPERIMENT = Experiment(
     slug="replayssm-ring", tab=4, family="state",
     name=Text("ReplaySSM ring"),
     title=Text("ReplaySSM: a ring of inputs around one state"),
-    question=Text("Drafts may be rejected, and a recurrent state cannot be rolled back. If only the inputs "
-                  "of the last tokens are kept, in a ring that never grows, how often must the state itself "
-                  "be written?"),
+    question=Text("Drafts may be rejected, and a recurrent state cannot be rolled back. If only the inputs of the last "
+                  "tokens are kept, in a ring that never grows, how often must the state itself be written?"),
     params=(
         tiny_text.source_param(("drawn", Text("chance"))),
         tiny_text.prompt_param("def width(self):\n    return self._width\n\ndef height"),
@@ -285,8 +286,9 @@ EXPERIMENT = Experiment(
     ),
     presets=(
         Preset("real-text", Text("A real text"),
-               Text("The trained model writes Python, and drafts are what followed the same characters before. Where the text "
-                    "repeats itself whole windows stay; elsewhere there is nothing to draft, and a step keeps one."),
+               Text("The trained model writes Python, and drafts are what followed the same characters before. Where "
+                    "the text repeats itself whole windows stay; elsewhere there is nothing to draft, and a step keeps "
+                    "one."),
                {"source": "text"}),
         Preset("window-4", Text("window 4"),
                Text("K3 with 3 drafts, 2.5 tokens accepted: 18.13 % of the steps flush, 89.82 kB instead of "
@@ -301,8 +303,7 @@ EXPERIMENT = Experiment(
                Text("Only the certain token stays. The write cursor creeps, and the same slots are written "
                     "again and again."), {"window": 8, "accepted": 1}),
         Preset("gdn", Text("a scalar gate (GDN)"),
-               Text("A record of 388 B: keeping more of them pays, the best buffer is 18 tokens instead of "
-                    "11."),
+               Text("A record of 388 B: keeping more of them pays, the best buffer is 18 tokens instead of 11."),
                {"record": "gdn"}),
         Preset("late", Text("flush late"),
                Text("Up to 23 records where 20 may be. Nothing is damaged, only because the ring has 32 "

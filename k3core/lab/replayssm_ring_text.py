@@ -7,14 +7,11 @@ from k3core.decode import PromptLookup, Speculation
 from k3core.kda import KDATokens
 from k3core.lab import tiny_text
 from k3core.lab.contract import Progress
-from k3core.lab.params import Param
 from k3core.lab.text import Text
 from k3core.replayssm import ProjectionStore
 
 NEW = 40  # tokens that are written
-HEAD = Param("head", Text("Head whose state is drawn"), "choice", "1.1", when=("source", ("text",)),
-             choices=tuple((f"{layer}.{head}", Text("layer {l}, head {h}", l=layer, h=head))
-                           for layer in (1, 2, 3) for head in (1, 2, 3, 4)))
+HEAD = tiny_text.head_param(Text("Head whose state is drawn"))
 
 
 class Watched(ProjectionStore):
@@ -31,12 +28,12 @@ class Watched(ProjectionStore):
 
 def read_steps(p, seed: int, conv: int):
     """Decode NEW tokens in windows of `p.window`: a generator of Progress -> (state [1, dk, dv] behind the prompt,
-    plain decoding's at the end, steps, new tokens).
+    plain decoding's at the end, steps, new tokens, the smallest margin of a choice).
 
     A step is (KDATokens of one head for the window read, how many of them stay, their glyphs); conv: channels of the
     convolution inputs to keep. All tokens but the last have been read in the end."""
     plain = yield from tiny_text.plain_once(p.prompt, NEW, p.choosing, seed)
-    layer, head = (int(part) - 1 for part in p.head.split("."))
+    layer, head = tiny_text.head_of(p.head)
     sampler = tiny_text.sampler(p.choosing, seed)
     run = Speculation(tiny_text.model(), plain.ids, PromptLookup(), Watched, p.window - 1, sampler, plain.prefill)
     rounds = []
@@ -49,7 +46,7 @@ def read_steps(p, seed: int, conv: int):
         tokens = KDATokens(*(x[:, head : head + 1] for x in window[:5]), window.conv_inputs[:, :conv])
         steps.append((tokens, 1 + round.accepted, tiny_text.glyphs([round.pending, *round.drafted])))
     before, behind = (plain.states[i][layer][head : head + 1] for i in (0, -1))
-    return before, behind, steps, run.tokens
+    return before, behind, steps, run.tokens, min(plain.margin, *(round.margin for round in rounds))
 
 
 def law_of(steps: list) -> dict:

@@ -16,8 +16,9 @@ SPOKES_END = 84  # how far from the centre the lines of a flush stop
 def events(p, state: int, record: int, cycle, turned: dict) -> dict:
     """The log: cursors before and after each step, the state's heat map, and the sizes that the bars need."""
     heats = [value for event in turned["events"] for row in event["heat"] for value in row]
-    return {"steps": turned["events"], "letters": turned["letters"], "slots": turned["slots"], "window": p.window, "buffer": p.buffer,
-            "capacity": p.buffer + p.window, "state": state, "record": record, "late": p.flush_late,
+    return {"steps": turned["events"], "letters": turned["letters"], "slots": turned["slots"],
+            "window": p.window, "buffer": p.buffer, "capacity": p.buffer + p.window,
+            "state": state, "record": record, "late": p.flush_late,
             "widest": max(state * (1 + p.window),
                           *(2 * state * event["accepted"] for event in turned["events"]),
                           *(state * (1 + event["flush"]) + record * (event["write"] + p.window)
@@ -48,7 +49,8 @@ def _caption(p, number: int, event: dict) -> Text:
         did = Text("Step {n} reads S₀ and folds a history of {w} on the fly; S₀ is not written.", n=number,
                    w=event["write"])
     if event["said"]:
-        kept = Text("It reads '{said}' and keeps '{kept}'.", said=event["said"], kept=event["said"][: event["accepted"]])
+        said = event["said"]
+        kept = Text("It reads '{said}' and keeps '{kept}'.", said=said, kept=said[: event["accepted"]])
     elif event["accepted"] == p.window:
         kept = Text("The whole window of {window} is accepted.", window=p.window)
     else:

@@ -5,7 +5,6 @@ from functools import cache
 import numpy as np
 
 from k3core.decode import HybridDecoder, Speculation
-from k3core.decode import decode as ascii_text
 from k3core.lab import tiny_text
 from k3core.lab.contract import Progress
 from k3core.lab.params import ParamError, shown
@@ -143,7 +142,7 @@ def speculate(speculation: Speculation, plain: tiny_text.Plain, layer: int, alou
             off = float(np.max(np.abs(store.state - plain.states[len(speculation.tokens) - 1][0])))
             deviations[name] = max(deviations[name], off)
         states.append(shown.state)
-        text = ascii_text([*plain.ids[1:], *speculation.tokens]) if aloud else None
+        text = tiny_text.text_of([*plain.ids, *speculation.tokens]) if aloud else None
         yield Progress(n + len(speculation.tokens), 2 * n, text)
     return rounds, log, deviations, states
 

@@ -347,9 +347,8 @@ def memory_figure() -> Figure:
     words, labels = {"type": "text", "dy": -9, "fontSize": 13}, bars | {"text": {"field": "label"}}
     claim = {"y": {"datum": 0.4, "type": "quantitative"}, "color": {"value": "var(--ink)"}}
     return Figure("memory", "shares", Text("Memory of the window, normalised to snapshots"),
-                  Text("Grey: a state per position. Amber: k, v, g, β and the convolution's inputs per "
-                       "position, fp32. A matrix grows with d², a record with d: 0.38 at 16, 0.047 at 128. "
-                       "Dashed: 0.4."),
+                  Text("Grey: a state per position. Amber: k, v, g, β and the convolution's inputs per position, fp32. "
+                       "A matrix grows with d², a record with d: 0.38 at 16, 0.047 at 128. Dashed: 0.4."),
                   {"layer": [
                       {"mark": {"type": "bar", "strokeWidth": 1},
                        "encoding": bars | {"color": colour, "stroke": colour, "fillOpacity": faint}},

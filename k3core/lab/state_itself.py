@@ -18,7 +18,8 @@ GAP = 16  # between two heads
 
 
 def half_lives(g) -> np.ndarray:
-    """Tokens after which half of what a channel holds is forgotten, at its mean log decay: g [T, HV, dk] -> [HV, dk]."""
+    """Tokens after which half of what a channel holds is forgotten, at its mean log decay: g [T, HV, dk] -> [HV, dk],
+    float64. The delta rule, which overwrites too, is left out."""
     decay = -np.mean(np.asarray(g, np.float64), axis=0)
     return log(2.0) / np.maximum(decay, log(2.0) / FOREVER)
 
@@ -71,8 +72,8 @@ def captions(log_: dict) -> list:
         most = max(range(len(frame["changed"])), key=lambda h: frame["changed"][h])
         where = Text("It is the state of plain decoding, to the bit.") if frame["off"] == 0 else Text(
             "It is {off} off the state of plain decoding.", off=number(frame["off"], 2))
-        said.append(Text("Round {n} reads '{said}' for good. Head {h} changes most, by {share} of its size. {where}", n=n,
-                         said=frame["said"], h=most + 1, share=percent(frame["changed"][most], 2), where=where))
+        said.append(Text("Round {n} reads '{said}' for good. Head {h} changes most, by {share} of its size. {where}",
+                         n=n, said=frame["said"], h=most + 1, share=percent(frame["changed"][most], 2), where=where))
     return said
 
 
@@ -95,7 +96,8 @@ def draw(result: Result, scene: Scene, frame: int, lang: str, narrow: bool) -> P
     side_words = scene.events["side"]
     each = Text("|S|, stronger where larger; rows: key channels, columns: value channels") if side_words == 1 else Text(
         "|S|, stronger where larger; a square is the mean of {n} × {n} values", n=side_words)
-    legend = [("state", each), ("gate", Text("half-life of a key channel's gate, in tokens, on a scale of powers of ten"))]
+    legend = [("state", each),
+              ("gate", Text("half-life of a key channel's gate, in tokens, on a scale of powers of ten"))]
     return Picture(d.svg(width, height, parts, scene.captions[frame].render(lang)), legend)
 
 
@@ -111,15 +113,16 @@ def _head(now: dict, head: int, x: float, y: float, side: float, panel: float, l
     for level in range(1, LEVELS + 1):
         runs = _runs(heat, str(level))
         if runs:
-            squares = "".join(f"M{d.number(x + j * cell)} {d.number(top + i * high)}h{d.number(n * cell)}v{d.number(high)}"
-                              f"h{d.number(-n * cell)}z" for i, j, n in runs)
+            squares = "".join(f"M{d.number(x + j * cell)} {d.number(top + i * high)}"
+                              f"h{d.number(n * cell)}v{d.number(high)}h{d.number(-n * cell)}z" for i, j, n in runs)
             parts.append(d.path(squares, "state", opacity=round(level / LEVELS, 2)))
     left, wide, bar = x + side + 6, panel - side - 6, side / len(lives)
     parts += [d.rect(left, top + i * bar, max(0.5, wide * _place(life)), max(0.5, bar * 0.8), "gate")
               for i, life in enumerate(lives)]
     for tokens in (1, 100):
         at = left + wide * _place(tokens)
-        parts += [d.line(at, top, at, top + side + 4), d.text(at, top + side + 16, str(tokens), "label small", "middle")]
+        parts += [d.line(at, top, at, top + side + 4),
+                  d.text(at, top + side + 16, str(tokens), "label small", "middle")]
     return parts
 
 

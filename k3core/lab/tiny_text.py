@@ -4,15 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from k3core.decode import START, Greedy, Gumbel, KDAMemory, MissingWeights, decode, encode, margin, tiny_model
+from k3core.decode import START, Greedy, Gumbel, KDAMemory, MissingWeights, decode, encode, tiny_model
 from k3core.kda import KDATokens
 from k3core.lab.contract import Needs, Progress
+from k3core.lab.display import number
 from k3core.lab.params import Param, ParamError
 from k3core.lab.text import Text
 
 MOST_CHARACTERS = 200  # of a prompt
 TEMPERATURE = 0.8
-READ_AT_ONCE = 2  # tokens of a prompt between two reports: some 50 ms in a browser
+READ_AT_ONCE = 8  # tokens of a prompt between two reports: 7 ms in Pyodide on one desktop core, some 50 on a slow phone
 LEAST_MARGIN = 1e-4  # scores of two platforms differ by about 1e-6: below this another token may be chosen
 MOST_REMEMBERED = 4
 _REMEMBERED = {}
@@ -34,6 +35,31 @@ def prompt_param(default: str) -> Param:
     return Param("prompt", Text("My text"), "text", default, max_length=MOST_CHARACTERS, multiline=True,
                  when=("source", ("text",)),
                  help=Text("One token per character, ASCII only. The model has read Python source."))
+
+
+def head_param(label: Text) -> Param:
+    """One head of one KDA layer of the trained model; `head_of` reads its value."""
+    return Param("head", label, "choice", "1.1", when=("source", ("text",)),
+                 choices=tuple((f"{layer}.{head}", Text("layer {l}, head {h}", l=layer, h=head))
+                               for layer in (1, 2, 3) for head in (1, 2, 3, 4)))
+
+
+def head_of(value: str) -> tuple:
+    """(layer, head) of a value of `head_param`, both from 0."""
+    layer, head = value.split(".")
+    return int(layer) - 1, int(head) - 1
+
+
+def margin_words(margin: float) -> Text | str:
+    """The smallest lead of a chosen token, and where it is so small that another machine may choose another."""
+    if margin >= LEAST_MARGIN:
+        return number(margin)
+    return Text("{margin}, a near tie: another machine may choose another token", margin=number(margin))
+
+
+def margin_line(margin: float) -> Text:
+    """The same as a line of a metric's derivation."""
+    return Text("smallest lead of a chosen token, in logits: {margin}", margin=margin_words(margin))
 
 
 def model():
@@ -62,6 +88,11 @@ def ids_of(name: str, text: str) -> list:
 def read_prompt(prompt: str) -> list:
     """Token ids of a prompt, the START that began every training text first. Raises ParamError."""
     return [START, *ids_of("prompt", prompt)]
+
+
+def text_of(ids: list) -> str:
+    """The text of token ids, without the START that no one sees."""
+    return decode(ids[1:] if ids[0] == START else ids)
 
 
 def glyphs(ids) -> str:
@@ -101,7 +132,7 @@ class Plain:
     @property
     def text(self) -> str:
         """The prompt and what follows, as text."""
-        return decode([*self.ids[1:], *self.tokens])
+        return text_of([*self.ids, *self.tokens])
 
 
 def plain_once(prompt: str, n: int, choosing: str, seed: int):
@@ -113,7 +144,7 @@ def plain_once(prompt: str, n: int, choosing: str, seed: int):
     key = prompt, choosing, seed if choosing == "sampled" else 0
 
     def start():
-        return Continuation(model(), read_prompt(prompt), sampler(choosing, seed), lambda ids: decode(ids[1:]))
+        return Continuation(model(), read_prompt(prompt), sampler(choosing, seed), text_of)
 
     return (yield from once(key, start, n))
 
@@ -170,9 +201,9 @@ class Continuation:
             yield Progress(self.state.length, total, self.note([*self.ids, *self.tokens]))
 
     def _choose(self, logits):
-        scores = self.sampler.scores(logits, self.state.length)
-        self.tokens.append(int(np.argmax(scores)))
-        self.margins.append(margin(scores))
+        token, margin = self.sampler.choose_with_margin(logits, self.state.length)
+        self.tokens.append(token)
+        self.margins.append(margin)
         self.states.append([m.state for m in self.state.memories if isinstance(m, KDAMemory)])
 
     def first(self, n: int) -> Plain:

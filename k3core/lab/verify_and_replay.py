@@ -50,10 +50,10 @@ def run(p, seed: int):
     """Build the stream straight, interrupted, deviated, in chunks and in segments."""
     rng = np.random.default_rng(seed)
     if p.source == "text":
-        exact, letters, own = yield from read_stream(p, seed)
-        start = np.zeros_like(own)
+        exact, letters, own, margin = yield from read_stream(p, seed)
+        start, chosen = np.zeros_like(own), (tiny_text.margin_line(margin),)
     else:
-        exact, letters, own = draw_stream(p.memory, rng), "", None
+        exact, letters, own, chosen = draw_stream(p.memory, rng), "", None, ()
         start = rng.standard_normal((1, DK, DV)) * 0.3
     plan = runs.plan(p, rng, start.shape)
     yield Progress(0, 2)
@@ -71,7 +71,7 @@ def run(p, seed: int):
     equal["corrected"] = caught is not None and equal["corrected"]  # unnoticed, it may fade to nothing or not
     ways = int(equal["resumed"]) + int(equal["corrected"])
     return Result(
-        metrics=_metrics(p, mine, equal, fading[0], rounding),
+        metrics=_metrics(p, mine, equal, fading[0], rounding, chosen),
         checks=_checks(p, mine, fading, rounding),
         tables={"ways": ways_table(p, mine, equal), "fade": fade_table(p, *fading)},
         figures=[view.fade_figure(p, caught)],
@@ -98,13 +98,14 @@ def draw_stream(memory: int, rng) -> tuple:
 
 def read_stream(p, seed: int):
     """q, k, v, g, beta of one head of the trained model over the first TOKENS tokens of the reader's text, prompt and
-    what follows: a generator of Progress -> (stream, glyphs of the tokens, the model's own state [1, dk, dv] behind)."""
+    what follows: a generator of Progress -> (stream, glyphs of the tokens, the model's own state [1, dk, dv] behind,
+    the smallest margin of a choice)."""
     ids = tiny_text.read_prompt(p.prompt)[:TOKENS]
     plain = yield from tiny_text.plain_once(p.prompt[: TOKENS - 1], TOKENS - len(ids) + 1, p.choosing, seed)
-    layer, head = (int(part) - 1 for part in p.head.split("."))
+    layer, head = tiny_text.head_of(p.head)
     stream = tuple(np.ascontiguousarray(x[:, head : head + 1]) for x in plain.inputs[layer][:5])
     letters = tiny_text.glyphs([*plain.ids, *plain.tokens][:TOKENS])
-    return stream, letters, plain.states[-1][layer][head : head + 1]
+    return stream, letters, plain.states[-1][layer][head : head + 1], plain.margin
 
 
 def cast(stream: tuple, precision: str) -> tuple:
@@ -219,8 +220,7 @@ def _checks(p, mine: dict, fading: tuple, rounding: tuple) -> list:
         Check("resumed", Text("the resumed run equals the straight one from the interruption to the end"),
               mine["resumed"] == 0, mine["resumed"], none),
         Check("corrected",
-              Text("a noticed deviation is corrected to the bit, an unnoticed one stays within the "
-                   "tolerance"),
+              Text("a noticed deviation is corrected to the bit, an unnoticed one stays within the tolerance"),
               mine["corrected"] <= (0 if caught is not None else allowed), mine["corrected"],
               none if caught is not None else at_most(allowed)),
         Check("chunks", Text("chunks differ by rounding only"), chunk <= bound, view.some(chunk),
@@ -243,7 +243,8 @@ def largest(mine: dict, way: str) -> float:
     return max(mine[way], mine[{"chunk": "chunk_cut", "nodes": "nodes_tree"}[way]])
 
 
-def _metrics(p, mine: dict, equal: dict, left: list, rounding: tuple) -> list:
+def _metrics(p, mine: dict, equal: dict, left: list, rounding: tuple, chosen: tuple) -> list:
+    """chosen: how surely the tokens of a real text were chosen, as lines."""
     caught = mine["deviated"]["detected_at"]
     seen = TOKENS if caught is None else caught
     end = Text("left of the deviation at the end")
@@ -252,7 +253,7 @@ def _metrics(p, mine: dict, equal: dict, left: list, rounding: tuple) -> list:
         Metric("detected_at", Text("token at which verification noticed"), caught),
         Metric("deviation_left", when, left[seen - p.deviation_at], "share", kind="float", scale=1e-6,
                tolerance=tolerance(p)),
-        _yes("bit_equal_stepwise", Text("token by token, same bits"), equal["stepwise"]),
+        _yes("bit_equal_stepwise", Text("token by token, same bits"), equal["stepwise"], chosen),
         _yes("bit_equal_resumed", Text("resumed, same bits"), equal["resumed"]),
         _yes("bit_equal_corrected", Text("corrected, same bits"), equal["corrected"]),
         _yes("within_bound_chunk", Text("chunks, within rounding"), largest(mine, "chunk") <= mine["bound"]),
@@ -267,8 +268,8 @@ def tolerance(p) -> float:
     return 1e-9 if p.source == "drawn" else 1e-4
 
 
-def _yes(key: str, label: Text, holds: bool) -> Metric:
-    return Metric(key, label, holds, text=Text("yes") if holds else Text("no"))
+def _yes(key: str, label: Text, holds: bool, how: tuple = ()) -> Metric:
+    return Metric(key, label, holds, text=Text("yes") if holds else Text("no"), how=how)
 
 
 EXPERIMENT = Experiment(
@@ -282,9 +283,7 @@ EXPERIMENT = Experiment(
         tiny_text.source_param(("drawn", Text("chance"))),
         tiny_text.prompt_param("def area(width, height):\n    return "),
         tiny_text.CHOOSING,
-        Param("head", Text("Head whose state is built"), "choice", "1.1", when=("source", ("text",)),
-              choices=tuple((f"{layer}.{head}", Text("layer {l}, head {h}", l=layer, h=head))
-                            for layer in (1, 2, 3) for head in (1, 2, 3, 4))),
+        tiny_text.head_param(Text("Head whose state is built")),
         Param("cut", Text("Interrupted after token"), "int", 30, 1, TOKENS - 1, 1),
         Param("delivery", Text("Records arrive"), "choice", "reordered",
               choices=(("ordered", Text("in order")), ("reordered", Text("reordered")),
@@ -303,8 +302,8 @@ EXPERIMENT = Experiment(
     ),
     presets=(
         Preset("real-text", Text("A real text"),
-               Text("Keys, values and gates of one head of the trained model while it reads and goes on writing Python. "
-                    "The same two ways end in the same bits, and these are the model's own."),
+               Text("Keys, values and gates of one head of the trained model while it reads and goes on writing "
+                    "Python. The same two ways end in the same bits, and these are the model's own."),
                {"source": "text", "prompt": "def area(width, height):\n    return ", "head": "2.1"}),
         Preset("late-first", Text("the first record last"),
                Text("Nothing can be replayed until the first record is there; then all of it at once, to the "
@@ -320,8 +319,7 @@ EXPERIMENT = Experiment(
                Text("Gates that remember 64 tokens: an unnoticed deviation would still be there at the end."),
                {"memory": 64, "deviation_at": 10, "every": 16}),
         Preset("double", Text("replay one record twice"),
-               Text("The resumed run leaves the straight one at once, and the gates only slowly bring it "
-                    "back."),
+               Text("The resumed run leaves the straight one at once, and the gates only slowly bring it back."),
                {"replay_twice": True}, breaks=("resumed",)),
     ),
     prediction=Prediction(

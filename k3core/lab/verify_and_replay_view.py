@@ -104,8 +104,7 @@ def _about_hurt(p, lane: list, tick: int):
         return None
     now = lane[tick]
     if now["kind"] == "caught":
-        return Text("Third run: verification at token {n} finds a difference of {off}; the replayed state "
-                    "takes over.",
+        return Text("Third run: verification at token {n} finds a difference of {off}; the replayed state takes over.",
                     n=now["read"], off=_off(now["was_off"]))
     if now.get("verified") and now["off"] > 0:
         return Text("Third run: verification at token {n} lets a difference of {off} pass.", n=now["read"],
@@ -202,9 +201,9 @@ def _lane(log: dict, index: int, now: dict, kinds: list, top: float, narrow: boo
         parts.append(d.rect(x + 0.5, y, cell - 1, tall, kind, f"token:{i + 1}", str(i + 1),
                             opacity=strong if strong < 1 else None, **click))
         if log["letters"]:
-            ink = "glyph on-dark" if kind in ("state", "miss") and strong > 0.5 else "glyph on-record" if kind == "record" \
-                else "glyph"
-            parts.append(d.text(x + cell / 2, y + tall / 2 + 4, log["letters"][i], f"{ink} small", "middle"))
+            dark = kind in ("state", "miss") and strong > 0.5
+            ink = "on-dark " if dark else "on-record " if kind == "record" else ""
+            parts.append(d.text(x + cell / 2, y + tall / 2 + 4, log["letters"][i], f"glyph {ink}small", "middle"))
     for token in marks(log, index):
         x, y = corner(token - 1) if token else (-cell, first)
         parts.append(d.line(x + cell, y - 2, x + cell, y + tall + 6, "arrow"))

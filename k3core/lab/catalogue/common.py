@@ -1,6 +1,9 @@
 """Entries that no single tab owns."""
 
 ZH = {
+    "Tabs": "主题",
+    "Workbenches": "工作台",
+    "Home page": "首页",
     "{name} is {value}; it takes {allowed}": "{name} 的值是 {value}；应为{allowed}",
     "a whole number from {low} to {high} in steps of {step}": "{low} 到 {high} 之间的整数，步长 {step}",
     "a whole number from {low} to {high}": "{low} 到 {high} 之间的整数",
@@ -29,6 +32,9 @@ ZH = {
     "drawn, temperature 0.8": "按温度 0.8 抽样",
     "Drawn with noise that hangs on seed and position alone, so that every way to decode draws the same.":
         "抽样噪声只取决于随机种子和位置，因此无论怎样解码，抽到的都相同。",
+    "layer {l}, head {h}": "第 {l} 层，头 {h}",
+    "{margin}, a near tie: another machine may choose another token": "{margin}，几乎并列：换一台机器可能选出另一个词元",
+    "smallest lead of a chosen token, in logits: {margin}": "被选词元的最小领先量（logit）：{margin}",
     "{name} holds {character}; the trained model reads ASCII only, one token per character":
         "{name} 里有 {character}；训练好的模型只读 ASCII，每个字符一个词元",
 }

@@ -181,7 +181,6 @@ ZH = {
     # real text
     "chance": "随机数",
     "Head whose state is drawn": "画出哪个头的状态",
-    "layer {l}, head {h}": "第 {l} 层，头 {h}",
     "A real text": "真实文本",
     "The trained model writes Python, and drafts are what followed the same characters before. Where the text repeats itself "
     "whole windows stay; elsewhere there is nothing to draft, and a step keeps one.":

@@ -154,7 +154,6 @@ ZH = {
     # real text
     "chance": "随机数",
     "Head whose state is built": "构建哪个头的状态",
-    "layer {l}, head {h}": "第 {l} 层，头 {h}",
     "A real text": "真实文本",
     "Keys, values and gates of one head of the trained model while it reads and goes on writing Python. The same two ways "
     "end in the same bits, and these are the model's own.":
