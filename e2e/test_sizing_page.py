@@ -19,8 +19,8 @@ def value(page, key: str) -> str:
     return page.inner_text(f'[data-metric="{key}"] .value')
 
 
-def file_of(config: dict) -> dict:
-    return {"name": "config.json", "mimeType": "application/json", "buffer": json.dumps(config).encode()}
+def file_of(config: dict, name: str = "config.json") -> dict:
+    return {"name": name, "mimeType": "application/json", "buffer": json.dumps(config).encode()}
 
 
 def test_a_file_is_sized_and_a_wrong_one_loses_nothing(workbench):
@@ -28,9 +28,9 @@ def test_a_file_is_sized_and_a_wrong_one_loses_nothing(workbench):
     page.set_input_files(PICK, file_of(MODEL))
     shows(page, "bytes_per_token", "8,192 B")
     assert "size config.json --tp 8" in page.inner_text('[data-snippet="command"] pre')
-    page.set_input_files(PICK, file_of(MODEL | {"kv_lora_rank": 512}))
+    page.set_input_files(PICK, file_of(MODEL | {"kv_lora_rank": 512}, "mine.json"))
     page.wait_for_selector("#notice.problem")
-    assert "lacks the field qk_rope_head_dim" in page.inner_text("#notice")
+    assert "mine.json: the field qk_rope_head_dim is missing" in page.inner_text("#notice")
     assert value(page,
                  "bytes_per_token") == "8,192 B" and "kv_lora_rank" in page.input_value(".drop textarea")
     page.click("#notice button")

@@ -1,12 +1,12 @@
-"""The command line: `python -m k3core`. Exit status 0, or 2 with one line on standard error."""
+"""The command line: `python -m k3core`. Exit status 0; 2 with one line on standard error; 130 after Ctrl-C."""
 
 import argparse
+import contextlib
 import json
 import os
 import sys
 
-from k3core import __version__, cli_fleet, cli_hash, cli_replay, cli_run, cli_size, cli_sweep
-from k3core.lab.registry import experiments
+from k3core import __version__, cli_fleet, cli_hash, cli_replay, cli_run, cli_size, cli_sweep, cli_tabs
 
 
 class Parser(argparse.ArgumentParser):
@@ -15,23 +15,52 @@ class Parser(argparse.ArgumentParser):
     def error(self, message):
         raise ValueError(f"{message}; see `{self.prog} --help`")
 
+    def exit(self, status=0, message=None):
+        """After --help and --version."""
+        _print("", end="")
+        raise SystemExit(status)
+
 
 def main(argv: list | None = None) -> int:
     """Run one command and return its exit status."""
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(encoding="utf-8")
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # None where the caller closed it
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         args = build_parser().parse_args(argv)
         data = args.run(args)
-        text = json.dumps(data, ensure_ascii=False, indent=1) if args.json else "\n".join(args.render(data))
-        print(text, flush=True)
+        _print(json.dumps(data, ensure_ascii=False, indent=1) if args.json else "\n".join(args.render(data)))
         return 0
-    except BrokenPipeError:  # `| head` has read enough; what is left goes nowhere
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except KeyboardInterrupt as error:
+        return _say("stopped", error, 130)
     except (ValueError, OSError) as error:
-        print(f"k3core: {' '.join(str(error).split())}", file=sys.stderr)
-        return 2
+        return _say(_words(error), error, 2)
+    except MemoryError as error:
+        return _say(f"this machine has too little memory for that: {str(error) or 'ask for less'}", error, 2)
+
+
+def _print(text: str, end: str = "\n") -> None:
+    """Write to standard output. That a reader leaves early (`| head`) is no error."""
+    try:
+        print(text, end=end, flush=True)
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left goes nowhere
+        if not isinstance(error, BrokenPipeError):
+            raise OSError(f"cannot write the output: {error.strerror}") from None
+
+
+def _say(message: str, error: BaseException, status: int) -> int:
+    """One line on standard error, an error's notes at its end -> the exit status."""
+    line = "; ".join([message, *getattr(error, "__notes__", ())])
+    with contextlib.suppress(OSError):
+        print(f"k3core: {' '.join(line.split())}", file=sys.stderr, flush=True)
+    return status
+
+
+def _words(error: Exception) -> str:
+    """What is wrong; where the system says it, the file and its words, without their number."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)
 
 
 def build_parser() -> Parser:
@@ -40,25 +69,6 @@ def build_parser() -> Parser:
                     description="The serving layer of hybrid linear-attention models, computed.")
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", parser_class=Parser)
-    _add_tabs(commands)
-    cli_run.add_parser(commands)
-    cli_size.add_parser(commands)
-    cli_replay.add_parser(commands)
-    cli_hash.add_parser(commands)
-    cli_fleet.add_parser(commands)
-    cli_sweep.add_parser(commands)
+    for command in (cli_tabs, cli_run, cli_size, cli_replay, cli_hash, cli_fleet, cli_sweep):
+        command.add_parser(commands)
     return parser
-
-
-def _add_tabs(commands) -> None:
-    parser = commands.add_parser("tabs", help="list the tabs, their parameters and presets")
-    cli_run.add_output(parser)
-    parser.set_defaults(run=_tabs, render=_tab_lines)
-
-
-def _tabs(args) -> list:
-    return [item.to_json(args.lang) for item in experiments()]
-
-
-def _tab_lines(data: list) -> list:
-    return [f"{tab['tab']:>2}  {tab['slug']:<22} {tab['title']}\n    {tab['question']}" for tab in data]

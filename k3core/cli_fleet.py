@@ -3,11 +3,13 @@
 from dataclasses import asdict, fields, replace
 from math import isnan
 
+from .cli_run import read_settings
 from .fleet.admission import POLICIES
 from .fleet.results import ClassReport, Distribution, Load
 from .fleet.routing import ROUTERS
 from .fleet.scenario import HASHES, MEASURES, PRESETS, SERVICES, Outcome, Scenario, play
 from .fleet.simulate import finish
+from .lab.params import parse_seed, shown
 
 KINDS = {field.name: type(getattr(Scenario(), field.name)) for field in fields(Scenario)}
 CHOICES = {"policy": POLICIES, "router": ROUTERS, "scheme": HASHES, "measure": MEASURES, "service": SERVICES}
@@ -32,13 +34,7 @@ def add_parser(subparsers) -> None:
 
 def run(args) -> dict:
     """The answer for parsed arguments: preset, params, seed, metrics, runs per policy. Raises ValueError."""
-    settings = {}
-    for text in args.set:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise ValueError(f"--set {text!r} names no parameter; they are {', '.join(KINDS)}")
-        settings[name] = value
-    return answer(scenario_of(args.preset, settings), args.preset, read_seed(args.seed))
+    return answer(scenario_of(args.preset, read_settings(args.set)), args.preset, parse_seed(args.seed))
 
 
 def answer(scenario: Scenario, preset: str, seed: int) -> dict:
@@ -61,27 +57,21 @@ def scenario_of(preset: str, settings: dict[str, str]) -> Scenario:
 def preset_of(name: str) -> Scenario:
     """The scenario of that name. Raises ValueError."""
     if name not in PRESETS:
-        raise ValueError(f"preset is {name!r}; it must be one of {', '.join(PRESETS)}")
+        raise ValueError(f"preset is {shown(name)}; it must be one of {', '.join(PRESETS)}")
     return PRESETS[name]
-
-
-def read_seed(text: str) -> int:
-    if not text.isdecimal():
-        raise ValueError(f"seed is {text!r}; it must be a whole number of at least 0")
-    return int(text)
 
 
 def read_value(name: str, text: str) -> int | float | str:
     """The value of a scenario's field from text. Raises ValueError; ranges are the scenario's to check."""
     if name not in KINDS:
-        raise ValueError(f"--set {f'{name}={text}'!r} names no parameter; they are {', '.join(KINDS)}")
+        raise ValueError(f"there is no parameter {shown(name)}; there are {', '.join(KINDS)}")
     if text not in CHOICES.get(name, (text,)):
-        raise ValueError(f"{name} is {text!r}; it must be one of {', '.join(CHOICES[name])}")
+        raise ValueError(f"{name} is {shown(text)}; it must be one of {', '.join(CHOICES[name])}")
     try:
         return KINDS[name](text)
     except ValueError:
         wanted = "a whole number" if KINDS[name] is int else "a number"
-        raise ValueError(f"{name} is {text!r}; it must be {wanted}") from None
+        raise ValueError(f"{name} is {shown(text)}; it must be {wanted}") from None
 
 
 def metrics(scenario: Scenario, outcomes: dict[str, Outcome]) -> dict:

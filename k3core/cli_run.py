@@ -1,14 +1,15 @@
 """`python -m k3core run`: the computation behind one tab, as data and as text."""
 
 from k3core.lab.contract import Result
+from k3core.lab.params import shown
 from k3core.lab.registry import experiment
 from k3core.lab.text import LANGUAGES
 
 
 def add_parser(subparsers) -> None:
     """Add the `run` command to an argparse subparsers object; values are checked in `run`."""
-    parser = subparsers.add_parser("run", help="run the experiment of one tab")
-    parser.add_argument("slug", metavar="SLUG", help="a tab, as `tabs` lists them")
+    parser = subparsers.add_parser("run", help="run the experiment of a tab, a workbench or the home page")
+    parser.add_argument("slug", metavar="SLUG", help="a tab or workbench, as `tabs` lists them")
     parser.add_argument("--preset", metavar="NAME", help="a named situation of the tab")
     parser.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], help="set a parameter; repeatable")
     parser.add_argument("--seed", metavar="N", help="seed of the generator (default: the preset's, else 0)")
@@ -24,13 +25,18 @@ def add_output(parser) -> None:
 
 def run(args) -> dict:
     """The result for parsed arguments. Raises ValueError."""
+    return answer(args.slug, args.preset, read_settings(args.set), args.seed).to_json(args.lang)
+
+
+def read_settings(given: list[str]) -> dict[str, str]:
+    """What --set options set; the last one of a name counts. Raises ValueError."""
     settings = {}
-    for setting in args.set:
+    for setting in given:
         name, equals, value = setting.partition("=")
         if not equals:
-            raise ValueError(f"--set takes NAME=VALUE, not {setting!r}")
+            raise ValueError(f"--set takes NAME=VALUE, not {shown(setting)}")
         settings[name] = value
-    return answer(args.slug, args.preset, settings, args.seed).to_json(args.lang)
+    return settings
 
 
 def answer(slug: str, preset: str | None, settings: dict, seed=None, files: dict | None = None) -> Result:

@@ -1,9 +1,11 @@
 """`python -m k3core size`: read a model and settings from the command line, answer as data and as text."""
 
 import math
+import os
 from pathlib import Path
 
 from . import models, nesting
+from .lab.params import shown
 from .sizing import GROUPINGS, KV_DTYPES, LARGEST, MODES, STATE_DTYPES, Settings, log_lines, size
 
 GIB = 2**30
@@ -15,8 +17,9 @@ def add_parser(subparsers) -> None:
     parser = subparsers.add_parser(
         "size",
         help="bytes, block size and capacity of a model's cache",
-        description="How many bytes a model's cache takes, which block size an engine chooses, how many "
-        "requests fit. All figures are per tensor-parallel rank.",
+        description="How many bytes a model's cache takes, which block size an engine chooses, and, given its memory, "
+        "how many requests fit. All figures are per tensor-parallel rank. Where no request fits, the last line says "
+        "what one takes; that is an answer, and the exit status 0.",
     )
     parser.add_argument(
         "model",
@@ -66,30 +69,26 @@ def read_settings(options: dict[str, str]) -> Settings:
 
 
 def read_model(name: str) -> models.Model:
-    """A preset by name, or the model that a config.json (or the folder that holds one) describes."""
+    """A preset by name, or the model that a config.json (or the folder that holds one) describes.
+
+    Raises ValueError, OSError.
+    """
     if name in models.names():
         return models.load(name)
-    path = Path(name)
-    try:
-        path = path / "config.json" if path.is_dir() else path
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise ValueError(
-            f"model {name!r} is neither a file nor a preset ({', '.join(models.names())})"
-        ) from None
-    except OSError as error:
-        raise ValueError(f"cannot read {name}: {error}") from None
-    return model_from(content, name)
+    path = Path(name, "config.json") if os.path.isdir(name) else Path(name)
+    if not os.path.lexists(name):
+        raise ValueError(f"{shown(name)} is neither a file nor a preset ({', '.join(models.names())})")
+    return model_from(path.read_bytes(), str(path))
 
 
 def model_from(content: bytes, name: str) -> models.Model:
-    """The model that the bytes of a config.json describe. Raises ValueError."""
+    """The model that the bytes of a config.json describe. Raises ValueError that begins with the name."""
     try:
-        config = nesting.loads(content.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise ValueError(f"cannot read {name}: {error}") from None
+        config = nesting.loads(content.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise ValueError(f"{name}: this is not text in UTF-8") from None
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{name} is not JSON: {error}") from None
+        raise ValueError(f"{name}: {error}") from None
     return models.from_config(config, name=name)
 
 
@@ -106,7 +105,24 @@ def render(answer: dict) -> list[str]:
             lines += ["", heading, *(f"  {name:<28}{value}" for name, value in rows)]
     if answer["log_lines"]:
         lines += ["", "An engine would log", *(f"  {line}" for line in answer["log_lines"])]
-    return lines
+    return [*lines, *_advice(answer)]
+
+
+def _advice(answer: dict) -> list[str]:
+    """What to ask for where it is not said how many requests fit, or where none does; with a line before it."""
+    settings, limit = answer["settings"], answer["limit"]
+    if limit is None:
+        lacking = [] if answer["num_blocks"] is not None else ["--memory-gib X (or --num-blocks N)"]
+        lacking += [] if settings["max_model_len"] else ["--max-model-len N"]
+        return ["", f"How many requests fit: add {' and '.join(lacking)}."]
+    if limit["requests_at_max_model_len"]:
+        return []
+    more = f"--memory-gib {-(-answer['request_bytes'] * 10**4 // GIB) / 10**4}"
+    if settings["memory_bytes"] is None:
+        more = f"--num-blocks {answer['blocks_per_request']}"
+    shorter = ", or a shorter --max-model-len" if limit["requests_at_one_token"] else ""
+    return ["", f"Nothing fits: one request of {settings['max_model_len']:,} tokens takes "
+                f"{_shown('request_bytes', answer['request_bytes'])} bytes. Give {more} or more{shorter}."]
 
 
 SECTIONS = {
@@ -126,6 +142,7 @@ SECTIONS = {
         "blocks_per_request",
         "blocks_per_request_replay",
         "blocks_per_request_by_mode",
+        "request_bytes",
     ),
     "Pool": (
         "num_blocks",
@@ -161,7 +178,7 @@ def _integer(name: str, text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise ValueError(f"--{name.replace('_', '-')} is {text!r}; it must be an integer") from None
+        raise ValueError(f"--{name.replace('_', '-')} is {shown(text)}; it must be an integer") from None
 
 
 def _gib(name: str, text: str) -> int:
@@ -170,7 +187,7 @@ def _gib(name: str, text: str) -> int:
     except ValueError:
         value = math.nan
     if not 1 / GIB <= value <= LARGEST / GIB:
-        raise ValueError(f"--memory-gib is {text!r}; it must be a number of GiB, at most 2**23")
+        raise ValueError(f"--memory-gib is {shown(text)}; it must be a number of GiB, at most 2**23")
     return int(value * GIB)
 
 

@@ -13,11 +13,12 @@ def add_parser(subparsers) -> None:
     parser = subparsers.add_parser(
         "sweep", help="run, size, replay or fleet at every point of a grid, here or on a Dask cluster",
         description="Computes one command at every point that a TOML file describes, and leaves results.csv, "
-                    "results.jsonl and report.html. What is in the output already is not computed again.")
+                    "results.jsonl and report.html in a folder of their own: SPEC-results in the current folder, where "
+                    "--out names no other. What is in that folder already is not computed again.")
     parser.add_argument("spec", metavar="SPEC.toml", help="command, seeds, [grid] or [[points]], [report]")
     parser.add_argument("--jobs", metavar="N", help="processes on this machine (its cores)")
     parser.add_argument("--scheduler", metavar="tcp://HOST:PORT", help="compute on the cluster of this Dask scheduler")
-    parser.add_argument("--out", metavar="DIR", help="where results go (SPEC-results)")
+    parser.add_argument("--out", metavar="DIR", help="the folder for the results (SPEC-results, here)")
     parser.add_argument("--site", metavar="URL", help="a built site; the report links each point's page there")
     parser.add_argument("--retry-failed", action="store_true", help="compute points again that failed before")
     parser.add_argument("--yes", action="store_true", help=f"do not ask before more than {ASK_ABOVE:,} points")
@@ -26,21 +27,27 @@ def add_parser(subparsers) -> None:
 
 
 def run(args) -> dict:
-    """Compute what is missing and write the results -> counts and paths. Raises ValueError, OSError, SystemExit."""
+    """Compute what is missing and write the results -> counts and paths.
+
+    Raises ValueError, and OSError or KeyboardInterrupt, which then have a note of what is kept.
+    """
     from .sweep.journal import Journal
     from .sweep.report import check_site
     from .sweep.spec import read_spec
 
-    try:
-        spec, jobs = Path(args.spec), _jobs(args)
-        check_site(args.site)
-        sweep = read_spec(spec)
-        _ask(len(sweep), args.yes)
-        folder = Path(args.out or f"{spec.stem}-results")
-        with closing(Journal(folder)) as journal:
+    spec, jobs = Path(args.spec), _jobs(args)
+    check_site(args.site)
+    sweep = read_spec(spec)
+    _ask(len(sweep), args.yes)
+    folder = Path(args.out or f"{spec.stem}-results")
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; results need a folder, which --out names")
+    with closing(Journal(folder)) as journal:
+        try:
             return _sweep(sweep, journal, folder, jobs, args)
-    except KeyboardInterrupt:
-        raise SystemExit(_stopped()) from None
+        except (OSError, KeyboardInterrupt) as error:
+            error.add_note(f"{len(journal.places):,} points are in {folder}, and the same command goes on from there")
+            raise
 
 
 def _sweep(sweep, journal, folder: Path, jobs: int, args) -> dict:
@@ -48,33 +55,18 @@ def _sweep(sweep, journal, folder: Path, jobs: int, args) -> dict:
     from .sweep.report import write_report
     from .sweep.running import Progress, missing
 
+    indices = missing(sweep, journal, args.retry_failed)
+    progress = Progress(len(sweep), len(sweep) - len(indices), sys.stderr)
     try:
-        indices = missing(sweep, journal, args.retry_failed)
-        progress = Progress(len(sweep), len(sweep) - len(indices), sys.stderr)
-        try:
-            if indices:
-                _compute(sweep, indices, journal, progress, jobs, args.scheduler)
-        finally:
-            progress.clear()
-        written = write_tables(sweep, journal, folder)
-        drawn = write_report(sweep, written, folder, args.site)
-    except KeyboardInterrupt:
-        raise SystemExit(_stopped(_kept(journal, folder))) from None
-    except OSError as error:
-        raise OSError(f"{error}; {_kept(journal, folder)}") from None
+        if indices:
+            _compute(sweep, indices, journal, progress, jobs, args.scheduler)
+    finally:
+        progress.clear()
+    written = write_tables(sweep, journal, folder)
+    drawn = write_report(sweep, written, folder, args.site)
     return {"points": len(sweep), "computed": progress.done, "kept": progress.kept, "failed": written.failed,
             "errors": written.errors[:3], "charts": drawn, "results": str(folder / RESULTS),
             "table": str(folder / TABLE), "report": str(folder / REPORT)}
-
-
-def _kept(journal, folder: Path) -> str:
-    return f"{len(journal.places):,} points are in {folder}, and the same command goes on from there"
-
-
-def _stopped(kept: str = "nothing was computed") -> int:
-    """Say so -> the exit status after Ctrl-C."""
-    print(f"k3core: stopped; {kept}", file=sys.stderr)
-    return 130
 
 
 def _compute(sweep, indices: list, journal, progress, jobs: int, scheduler: str | None) -> None:
@@ -99,10 +91,10 @@ def render(answer: dict) -> list[str]:
     lines += [f"  {error}" for error in answer["errors"]]
     if answer["failed"] > len(answer["errors"]):
         lines.append("  ... all of them are in the tables")
-    lines += [f"  {answer[name]}" for name in ("results", "table", "report")]
     if not answer["charts"]:
-        lines.append("  without charts: pip install 'k3core[report]' brings what draws them")
-    return lines
+        lines.append("  the report has no charts: pip install 'k3core[report]' brings what draws them")
+    files = [Path(answer[name]) for name in ("report", "table", "results")]
+    return [*lines, f"results are in {files[0].parent.resolve()}: {', '.join(file.name for file in files)}"]
 
 
 def _jobs(args) -> int:

@@ -1,6 +1,7 @@
 """What tests of sweeps share: a small trace, and a pool that computes where it is."""
 
 import json
+import time
 from collections import deque
 
 import numpy as np
@@ -56,12 +57,17 @@ class Inline:
         self.running.clear()
 
 
+def wait_for(condition, seconds=90):
+    """Until it holds; fails where it does not in time."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+
+
 def sweep(capsys, *arguments):
     """(exit status, standard output, standard error) of the command."""
-    try:
-        status = main(["sweep", *map(str, arguments)])
-    except SystemExit as end:
-        status = end.code
+    status = main(["sweep", *map(str, arguments)])
     return status, *capsys.readouterr()
 
 

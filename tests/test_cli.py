@@ -11,7 +11,7 @@ import pytest
 from k3core import __version__
 from k3core.cli import main
 from k3core.lab.params import ParamError
-from k3core.lab.registry import experiment, experiments
+from k3core.lab.registry import everything, experiment
 
 ROOT = Path(__file__).parents[1]
 
@@ -38,19 +38,31 @@ def test_the_list_of_tabs(run):
     status, out, err = run("tabs", "--json")
     assert (status, err) == (0, "")
     tabs = json.loads(out)
-    assert [tab["slug"] for tab in tabs] == [chosen.slug for chosen in experiments()]
+    assert [tab["slug"] for tab in tabs] == everything()
     for tab in tabs:
         assert {"slug", "tab", "title", "family", "params", "presets"} <= set(tab)
         assert all({"name", "kind", "default", "min", "max", "choices"} <= set(param) for param in tab["params"])
         assert all({"name", "title", "params", "seed"} <= set(preset) for preset in tab["presets"])
 
 
-def test_the_list_of_tabs_in_words(run):
+def test_the_list_of_tabs_in_words_has_a_heading_for_each_kind(run):
     status, out, err = run("tabs")
     assert (status, err) == (0, "")
-    for chosen in experiments():
-        assert f"{chosen.tab:>2}  {chosen.slug}" in out and chosen.question.render("en") in out
-    assert run("tabs", "--lang", "zh")[1].count("字节账") == 1
+    for slug in everything():
+        chosen = experiment(slug)
+        assert f"{chosen.tab or '':>4}  {slug} " in out and chosen.question.render("en") in out
+    lines = out.splitlines()
+    assert [line for line in lines if line and line[0] != " "] == ["Tabs", "Workbenches", "Home page"]
+    places = [next(i for i, line in enumerate(lines) if f"  {slug} " in line) for slug in everything()]
+    assert places == sorted(places)
+    assert lines.index("Workbenches") < places[14] and lines.index("Home page") < places[16]
+    chinese = run("tabs", "--lang", "zh")[1]
+    assert chinese.count("字节账") == 1 and "工作台\n" in chinese and "Workbenches" not in chinese
+
+
+def test_everything_that_is_listed_can_be_run(run):
+    for slug in everything()[14:]:
+        assert json.loads(run("run", slug, "--json")[1])["slug"] == slug
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])

@@ -90,9 +90,10 @@ def test_progress_reaches_the_total():
     "arguments, message",
     [
         (["--preset", "calm"], "preset is 'calm'"),
-        (["--seed", "-1"], "seed is '-1'"),
-        (["--set", "speed=3"], "names no parameter"),
-        (["--set", "clusters"], "names no parameter"),
+        (["--seed", "-1"], "seed is -1; it takes a whole number from 0 to 4294967295"),
+        (["--seed", "9" * 5000], "seed is '999"),
+        (["--set", "speed=3"], "there is no parameter 'speed'; there are "),
+        (["--set", "clusters"], "--set takes NAME=VALUE, not 'clusters'"),
         (["--set", "clusters=two"], "clusters is 'two'"),
         (["--set", "clusters=0"], "clusters is 0"),
         (["--set", "slots=0"], "slots is 0"),

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given, reject, settings
 from lab_values import settings_of
+from test_models import WRONG
 
 from k3core import cli_size
 from k3core.lab.params import ParamError
@@ -135,28 +136,45 @@ def test_a_file_takes_the_place_of_the_preset():
 
 
 @pytest.mark.parametrize(("config", "english", "chinese"), [
-    ("", "is not JSON", "不是 JSON"), ("{", "is not JSON", "不是 JSON"),
-    ("[" * 100_000, "nested too deeply", "嵌套过深"),
-    ("[1]", "cannot be read as a model", "无法"), ("{}", "cannot be read as a model", "无法"),
-    ({"kv_lora_rank": 512, "num_hidden_layers": 2}, "config.json lacks the field qk_rope_head_dim",
-     "缺少字段 qk_rope_head_dim"),
-    ({"linear_num_value_heads": 4, "num_hidden_layers": 2}, "lacks the field linear_num_key_heads",
-     "缺少字段 linear_num_key_heads"),
-    ({"num_hidden_layers": 2, "head_dim": 8}, "neither the field num_key_value_heads nor num_attention_heads",
-     "既没有字段 num_key_value_heads"),
-    ({**GQA, "num_hidden_layers": "32"}, "field num_hidden_layers: is '32'", "字段 num_hidden_layers 有误"),
-    ({**GQA, "layer_types": ["full_attention"]},
-     "field layer_types: has 1 entries for num_hidden_layers = 32",
-     "字段 layer_types 有误"),
-    ({**GQA, "mamba_d_state": 128}, "field mamba_d_state: belongs to a hybrid", "字段 mamba_d_state 有误"),
-    ({"layers": [{"kind": "kda", "count": 2}]}, "lacks the field layers[0].heads", "缺少字段 layers[0].heads"),
+    ("", "line 1, column 1: there is nothing to read; this is not JSON", "第 1 行第 1 列：没有可读的内容；这不是 JSON"),
+    ('{\n  "a": 1\n  "b": 2\n}', "line 3, column 3: a comma or a closing bracket is missing; this is not JSON",
+     "第 3 行第 3 列：缺少逗号或右括号；这不是 JSON"),
+    ("[" * 100_000, "the JSON is nested too deeply", "JSON 嵌套过深"),
+    ('{"num_hidden_layers": ' + "9" * 5000 + "}", "it holds a number of thousands of digits", "其中有一个长达数千位的数"),
+    ({"kv_lora_rank": 512, "num_hidden_layers": 2}, "the field qk_rope_head_dim is missing", "缺少字段 qk_rope_head_dim"),
+    ({"num_hidden_layers": 2, "head_dim": 8},
+     "there is neither the field num_key_value_heads nor num_attention_heads",
+     "既没有字段 num_key_value_heads，也没有 num_attention_heads"),
+    ({**GQA, "num_hidden_layers": "32"}, "field num_hidden_layers is '32'; it must be an integer from 1 to 10000",
+     "字段 num_hidden_layers 的值是 '32'；应为 1 到 10000 之间的整数"),
 ])
-def test_a_wrong_file_is_told_which_field_is_wrong(config, english, chinese):
+def test_a_wrong_file_is_told_where_it_is_wrong(config, english, chinese):
     with pytest.raises(ParamError) as caught:
         run(config=config)
     assert caught.value.name == "config"
-    assert english in caught.value.render("en") and "\n" not in caught.value.render("en")
-    assert chinese in caught.value.render("zh")
+    assert (caught.value.render("en"), caught.value.render("zh")) == (english, chinese)
+
+
+@pytest.mark.parametrize("config", [config for config, _ in WRONG])
+def test_what_is_wrong_with_a_model_is_said_in_chinese_throughout(config):
+    """Every message of the reader is known here: nothing of its English is left but names and values."""
+    with pytest.raises(ParamError) as caught:
+        run(config=config)
+    said = caught.value.render("zh")
+    assert "无法读作" not in said and not re.search(r"\b(is|are|must|be|the|not|has|holds|known|which|of|and)\b", said), said
+
+
+# Every kind of damage that Python's JSON reader tells apart.
+DAMAGE = ["[1,,2]", "{1: 2}", '{"a" 1}', "[1 2]", "[1,]", '{"a": 1,}', "{} {}", '"a', '"a\nb"', '"\\q"', '"\\u12"', " ", "nul"]
+
+
+@pytest.mark.parametrize("text", DAMAGE)
+def test_damage_is_named_in_both_languages(text):
+    with pytest.raises(ParamError) as caught:
+        run(config=text)
+    english, chinese = caught.value.render("en"), caught.value.render("zh")
+    assert re.fullmatch(r"line \d, column \d: .+; this is not JSON", english) and "this cannot be read" not in english
+    assert re.fullmatch(r"第 \d 行第 \d 列：[^a-z]+；这不是 JSON", chinese.replace("JSON 在此", "在此")), chinese
 
 
 @pytest.mark.parametrize(("params", "name", "words"), [

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from k3core.nesting import DEEPEST, loads
+from k3core.nesting import DEEPEST, EMPTY, REASONS, NotJSON, loads
 
 VALUES = st.recursive(st.none() | st.booleans() | st.integers() | st.text('[]{}"\\a\n'),
                       lambda inner: st.lists(inner) | st.dictionaries(st.text('[{"\\'), inner), max_leaves=60)
@@ -35,5 +35,20 @@ def test_siblings_are_no_depth():
 
 @pytest.mark.parametrize("text", ['"' + "\\" * 999 + "[" * 200, "]" * 200 + "[" * 200, '"' * 301 + "[" * 101])
 def test_what_is_no_json_raises(text):
-    with pytest.raises((json.JSONDecodeError, RecursionError)):
+    with pytest.raises((NotJSON, RecursionError)):
         loads(text)
+
+
+@pytest.mark.parametrize("text", ["", "[1,", '{"a"\n\n 1}', '["\n"]', "[1]\n]"])
+def test_the_place_is_that_of_json(text):
+    with pytest.raises(json.JSONDecodeError) as theirs:
+        json.loads(text)
+    with pytest.raises(NotJSON) as own:
+        loads(text)
+    assert (own.value.line, own.value.column) == (theirs.value.lineno, theirs.value.colno)
+    assert own.value.reason in (*REASONS.values(), EMPTY)
+
+
+def test_a_number_that_python_does_not_read_is_an_error_in_words():
+    with pytest.raises(ValueError, match="a number of thousands of digits"):
+        loads("[" + "9" * 5000 + "]")

@@ -6,12 +6,11 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from sweeps import HITS, Inline, files, sweep, write_trace
+from sweeps import HITS, Inline, files, sweep, wait_for, write_trace
 
 pytest.importorskip("distributed")
 
@@ -27,7 +26,7 @@ class Loopback:
     def __init__(self, folder, workers):
         self.folder, self.processes = folder, []
         self.start("scheduler", "--no-dashboard", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", "s.json")
-        until((folder / "s.json").exists)
+        wait_for((folder / "s.json").exists)
         self.workers = [self.start("worker", "--scheduler-file", "s.json", "--nthreads", "1", "--no-nanny",
                                    "--no-dashboard") for _ in range(workers)]
 
@@ -47,13 +46,6 @@ class Loopback:
         for process in reversed(self.processes):
             process.kill()
             process.wait()
-
-
-def until(condition, seconds=90):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +126,7 @@ def sweep_and_kill(here, capsys, cluster, process):
     journal = here / "fleet-results/journal.jsonl"
 
     def kill():
-        until(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 3)
+        wait_for(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 3)
         killed.append(journal.read_bytes().count(b"\n"))
         process.kill()
 

@@ -5,11 +5,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from sweeps import files, write_trace
+from sweeps import files, wait_for, write_trace
 
 ROOT = Path(__file__).parents[1]
 FLEET = 'command = "fleet"\nseeds = 20\n[grid]\npreset = "claim"\nvip_percent = [10, 25]\n'
@@ -19,13 +18,6 @@ def start(folder, *arguments):
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
     return subprocess.Popen([sys.executable, "-m", "k3core", "sweep", "fleet.toml", *arguments], cwd=folder, text=True,
                             env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
-
-
-def wait_for(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
 
 
 @pytest.fixture(scope="module")

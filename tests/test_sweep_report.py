@@ -104,7 +104,7 @@ def test_without_vl_convert_it_says_what_to_install(here, capsys, monkeypatch):
     assert "svg" not in {tag for tag, _ in page.tags} and "table" in {tag for tag, _ in page.tags}
     assert "pip install 'k3core[report]'" in page.words
     status, out, _ = sweep(capsys, "some.toml")
-    assert "without charts: pip install 'k3core[report]' brings what draws them" in out
+    assert "the report has no charts: pip install 'k3core[report]' brings what draws them" in out
 
 
 def test_many_points_are_told_not_drawn(here, capsys, monkeypatch):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sweeps import HITS, Inline, sweep, write_trace
 
 from k3core import cli_sweep
+from k3core.cli import main
 from k3core.sweep import pools, report
 from k3core.sweep.spec import sweep_from, text
 
@@ -92,7 +93,10 @@ def test_ten_million_points_are_made_when_they_are_asked_for():
 BAD = [
     ("command = 5", "command is 5; it must be one of size, replay, run, fleet"),
     ("", "command is None; it must be one of"), ('command = "hash"', "command is 'hash'; it must be one of"),
-    ("command = [", "Invalid value"), ('command = "fleet"\nsets = 1', "has no 'sets'; it has command, seeds, grid"),
+    ("command = [", "Invalid value"), ('command = "fleet"\nseeds = = 2', "Invalid value (at line 2, column 9)"),
+    ("command = " + "[" * 5000, "it is nested too deeply"), ("command." + "a." * 50_000 + "b = 1", "command is dict..."),
+    ("command = " + "9" * 5000, "it holds a number of thousands of digits"),
+    ('command = "fleet"\nsets = 1', "has no 'sets'; it has command, seeds, grid"),
     ('command = "fleet"\ngrid = 3', "grid is 3; write it as a table [grid]"),
     ('command = "fleet"\n[grid]\nslotz = 4', "there is no parameter 'slotz'; fleet takes preset, clusters, slots"),
     ('command = "fleet"\n[grid]\nslots = ["four"]', "slots is 'four'; it must be a whole number"),
@@ -165,7 +169,11 @@ def test_what_is_wrong_costs_one_line_before_anything_is_computed(here, capsys, 
 def test_a_spec_that_is_no_text_or_not_there(here, capsys):
     (here / "bad.toml").write_bytes(b"\xff\xfe")
     assert sweep(capsys, "bad.toml")[2] == "k3core: bad.toml is not text in UTF-8\n"
-    assert "No such file or directory: 'gone.toml'" in sweep(capsys, "gone.toml")[2]
+    assert sweep(capsys, "gone.toml") == (2, "", "k3core: gone.toml: No such file or directory\n")
+    (here / "folder.toml").mkdir()
+    assert sweep(capsys, "folder.toml") == (2, "", "k3core: folder.toml: Is a directory\n")
+    (here / "empty.toml").write_text("")
+    assert sweep(capsys, "empty.toml")[2].startswith("k3core: empty.toml: command is None; it must be one of size")
 
 
 @pytest.mark.parametrize(("arguments", "words"), [
@@ -180,10 +188,24 @@ def test_options(here, capsys, arguments, words):
     assert (status, out) == (2, "") and words in err and err.count("\n") == 1
 
 
+def test_help_and_the_last_line_say_where_results_are(here, capsys):
+    with pytest.raises(SystemExit):
+        main(["sweep", "--help"])
+    said = " ".join(capsys.readouterr().out.split()).replace("- ", "-")  # lines may break at hyphens
+    assert "SPEC-results in the current folder, where --out names no other" in said
+    (here / "one.toml").write_text('command = "size"\n[grid]\nmodel = "kimi-k3"')
+    for arguments, folder in (([], "one-results"), (["--out", "elsewhere"], "elsewhere")):
+        out = sweep(capsys, "one.toml", *arguments)[1]
+        assert out.splitlines()[-1] == f"results are in {here / folder}: report.html, results.csv, results.jsonl"
+        assert {path.name for path in (here / folder).iterdir()} == {
+            "journal.jsonl", "report.html", "results.csv", "results.jsonl"}
+
+
 def test_a_folder_that_cannot_be(here, capsys):
     (here / "one.toml").write_text('command = "size"\n[grid]\nmodel = "kimi-k3"')
     status, out, err = sweep(capsys, "one.toml", "--out", "trace.jsonl")
-    assert (status, out) == (2, "") and "File exists: 'trace.jsonl'" in err and err.count("\n") == 1
+    assert (status, out) == (2, "")
+    assert err == "k3core: trace.jsonl is a file; results need a folder, which --out names\n"
 
 
 MILLION = 'command = "fleet"\nseeds = 1000000\n'

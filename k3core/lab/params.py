@@ -176,6 +176,6 @@ def shown(raw) -> str:
     """A value as a message quotes it: on one line, and cut where it is long."""
     try:
         text = repr(raw)
-    except ValueError:  # Python does not print integers of more than 4,300 digits
+    except (ValueError, RecursionError):  # an integer of more than 4,300 digits; nested too deeply
         text = f"{type(raw).__name__}..."
     return text if len(text) <= 60 else text[:57] + "..."

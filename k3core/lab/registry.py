@@ -3,6 +3,8 @@
 from importlib import import_module
 
 from k3core.lab.contract import Experiment
+from k3core.lab.params import shown
+from k3core.lab.text import Text
 
 TABS = {
     "speculative-replay": "speculative_replay",
@@ -29,6 +31,8 @@ WORKBENCHES = {
 
 HOME = {"one-request": "one_request"}  # the figure of the home page
 
+GROUPS = ((Text("Tabs"), TABS), (Text("Workbenches"), WORKBENCHES), (Text("Home page"), HOME))
+
 
 def slugs() -> list:
     """The slugs of all tabs, in the order of the rail."""
@@ -39,7 +43,7 @@ def experiment(slug: str) -> Experiment:
     """The experiment of a tab. Raises ValueError for an unknown slug."""
     modules = TABS | WORKBENCHES | HOME
     if slug not in modules:
-        raise ValueError(f"there is no tab {slug!r}; there are {', '.join(modules)}")
+        raise ValueError(f"there is no tab {shown(slug)}; there are {', '.join(modules)}")
     return import_module(f"k3core.lab.{modules[slug]}").EXPERIMENT
 
 

@@ -1,11 +1,9 @@
 """Workbench `sizing`: block size, bytes, groups and capacity of the reader's own model."""
 
-import json
 import re
 from dataclasses import fields
 from itertools import pairwise
 
-from k3core import nesting
 from k3core.lab import sizing_view as view
 from k3core.lab.contract import (
     Check,
@@ -22,9 +20,10 @@ from k3core.lab.contract import (
 )
 from k3core.lab.display import number
 from k3core.lab.params import Param, ParamError
+from k3core.lab.sizing_problems import model_from
 from k3core.lab.sizing_steps import derivation, derivation_table
 from k3core.lab.text import Text
-from k3core.models import Model, from_config, load, names
+from k3core.models import Model, load, names
 from k3core.sizing import (
     GROUPINGS,
     KV_DTYPES,
@@ -77,30 +76,7 @@ def run(p, seed: int, files: dict) -> Result:
 
 def model_of(p, files: dict) -> Model:
     """The dropped config.json, or the preset. Raises ParamError naming the field that is wrong."""
-    if "config" not in files:
-        return load(p.model)
-    try:
-        return from_config(nesting.loads(files["config"]), name="config.json")
-    except RecursionError:
-        raise ParamError("config", Text("config.json is nested too deeply")) from None
-    except json.JSONDecodeError as error:
-        raise ParamError("config", Text("config.json is not JSON: {problem}", problem=str(error))) from None
-    except ValueError as error:
-        raise ParamError("config", file_problem(str(error))) from None
-
-
-def file_problem(message: str) -> Text:
-    """What the reader of model files found wrong, with the field's name in any language."""
-    missing = re.fullmatch(r".*: field '(.+?)' is missing(?: \(or (.+)\))?", message)
-    if missing and missing[2]:
-        return Text("config.json has neither the field {field} nor {others}", field=missing[1],
-                    others=missing[2])
-    if missing:
-        return Text("config.json lacks the field {field}", field=missing[1])
-    wrong = re.fullmatch(r".*?: field '(.+?)' (.+)", message, re.DOTALL)
-    if wrong:
-        return Text("config.json, field {field}: {problem}", field=wrong[1], problem=wrong[2])
-    return Text("config.json cannot be read as a model: {problem}", problem=message)
+    return model_from(files["config"]) if "config" in files else load(p.model)
 
 
 def settings_of(p) -> Settings:
@@ -190,7 +166,6 @@ def _binding(held: dict, num_blocks: int) -> str:
 
 def _metrics(answer: dict, layout: Layout, printed: int) -> list:
     limit, tokens = answer["limit"], answer["settings"]["max_model_len"]
-    need = answer["blocks_per_request"]
     return [
         _metric(answer, "block_size", Text("tokens per block"), answer["block_size"]),
         _metric(answer, "requests", Text("requests of {tokens} tokens at once", tokens=number(tokens)),
@@ -208,8 +183,8 @@ def _metrics(answer: dict, layout: Layout, printed: int) -> list:
         _metric(answer, "padding_percent", Text("padding, of the state"), answer["padding_percent"] / 100,
                 "share"),
         _metric(answer, "padding_layers", Text("empty slots per block number"), answer["padding_layers"]),
-        _metric(answer, "blocks_per_request", Text("blocks of one request"), need),
-        _metric(answer, "request_bytes", Text("bytes of these blocks"), need * layout.block_bytes, "B"),
+        _metric(answer, "blocks_per_request", Text("blocks of one request"), answer["blocks_per_request"]),
+        _metric(answer, "request_bytes", Text("bytes of these blocks"), answer["request_bytes"], "B"),
         _metric(answer, "num_blocks", Text("blocks in the pool"), answer["num_blocks"]),
         _metric(answer, "reported_tokens", Text("tokens an engine prints as cache size"), printed),
     ]
@@ -230,7 +205,7 @@ def _checks(model: Model, layout: Layout, settings: Settings, answer: dict, prin
                          layout.chunk) or 1  # the shortest block there could be
     placed = {index for group in layout.groups for index in group.layers}
     caching = {index for index, cache in enumerate(model.layers) if cache is not None}
-    held = answer["blocks_per_request"] * layout.block_bytes
+    held = answer["request_bytes"]
     needed = int(answer["bytes_per_token"] * settings.max_model_len) + answer["slot_bytes"]
     requests = answer["limit"]["requests_at_max_model_len"]
     return [

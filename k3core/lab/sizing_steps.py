@@ -16,7 +16,7 @@ HOW = {
     "padding_percent": ("page_bytes", "padding_percent"),
     "padding_layers": ("group_size", "padding_layers"),
     "blocks_per_request": ("slots_per_request.snapshots", "blocks_per_request"),
-    "request_bytes": ("block_bytes", "blocks_per_request"),
+    "request_bytes": ("block_bytes", "blocks_per_request", "request_bytes"),
     "num_blocks": ("block_bytes", "num_blocks"),
     "requests": ("num_blocks", "blocks_per_request", "limit.requests_at_max_model_len"),
     "requests_at_one_token": ("limit.requests_at_one_token",),

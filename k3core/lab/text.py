@@ -1,5 +1,6 @@
 """Words that the page shows: an English template, its arguments, and the language they end up in."""
 
+import re
 from dataclasses import dataclass, field
 
 LANGUAGES = ("en", "zh")
@@ -44,3 +45,15 @@ def say_all(value, lang: str):
     if isinstance(value, (list, tuple)):
         return [say_all(item, lang) for item in value]
     return value
+
+
+def in_words(message: str, patterns) -> "Text | str":
+    """A message of a module that knows no Texts as a Text; as it is where no pattern fits.
+
+    patterns: pairs of a regular expression for the whole message, and a function of its groups.
+    """
+    for pattern, words in patterns:
+        found = re.fullmatch(pattern, message, re.DOTALL)
+        if found:
+            return words(*found.groups())
+    return message

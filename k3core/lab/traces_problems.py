@@ -1,9 +1,7 @@
 """What the reader of traces says about a line, as words in either language."""
 
-import re
-
 from k3core.lab.display import number
-from k3core.lab.text import Text
+from k3core.lab.text import Text, in_words
 from k3core.traces import TraceError
 
 NAMED = 10  # lines that one sentence lists
@@ -46,11 +44,7 @@ PROBLEMS = (
 
 def problem_in_words(problem: str) -> Text | str:
     """What is wrong, to be said in any language; words that are not known here stay as they are."""
-    for pattern, words in PROBLEMS:
-        found = re.fullmatch(pattern, problem, re.DOTALL)
-        if found:
-            return words(*found.groups())
-    return problem
+    return in_words(problem, PROBLEMS)
 
 
 def reason(error: TraceError) -> Text | str:

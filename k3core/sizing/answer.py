@@ -85,7 +85,7 @@ def _block_steps(layout: Layout, settings: Settings, steps: Derivation) -> None:
 def _request_answers(model: Model, layout: Layout, settings: Settings, steps: Derivation) -> dict:
     tokens = settings.max_model_len
     answer = dict.fromkeys(("slots_per_request", "blocks_per_request", "blocks_per_request_replay",
-                            "blocks_per_request_by_mode"))
+                            "blocks_per_request_by_mode", "request_bytes"))
     if tokens is None:
         return answer
     if any(group.recurrent for group in layout.groups):
@@ -98,6 +98,9 @@ def _request_answers(model: Model, layout: Layout, settings: Settings, steps: De
         "blocks_per_request", "sum(blocks_of_each_group)", sum(needs), blocks_of_each_group=needs,
         groups=[group.kind for group in layout.groups], max_model_len=tokens)
     answer["blocks_per_request_replay"] = layout.blocks_per_request(tokens, settings, replay=True)
+    answer["request_bytes"] = steps.add(
+        "request_bytes", "blocks_per_request * block_bytes", answer["blocks_per_request"] * layout.block_bytes,
+        blocks_per_request=answer["blocks_per_request"], block_bytes=layout.block_bytes)
     return answer
 
 

@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 
 from .. import cli_fleet, cli_replay, cli_run, cli_size, models
 from ..lab.contract import dumps, plain
-from ..lab.params import Param
+from ..lab.params import Param, ParamError
 from ..lab.registry import experiment
 from ..sizing import resolve
 from ..traces import read_trace
@@ -147,7 +147,10 @@ def _check_run(params: dict, name: str) -> None:
 def _run(params: dict, seed: int | None, files: dict) -> tuple[dict, str]:
     settings = {k: v for k, v in params.items() if k not in ("slug", "preset")}
     texts = {name: _text(file) for name, file in files.items()}
-    result = cli_run.answer(params["slug"], params.get("preset"), settings, seed, texts)
+    try:
+        result = cli_run.answer(params["slug"], params.get("preset"), settings, seed, texts)
+    except ParamError as error:
+        raise ValueError(f"{files[error.name].name}: {error}" if error.name in files else str(error)) from None
     metrics = {one.key: plain(one.value) for one in result.metrics if one.kind != "error"}
     return metrics | {"checks_failed": sum(not check.passed for check in result.checks)}, result.digest()
 

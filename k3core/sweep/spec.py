@@ -101,9 +101,7 @@ def read_spec(path: Path) -> Sweep:
 
 def sweep_from(source: str, folder: Path) -> Sweep:
     """The sweep that a TOML text describes; paths in it count from `folder`. Raises ValueError."""
-    import tomllib
-
-    data = tomllib.loads(source)
+    data = _toml(source)
     _known("a spec", data, KNOWN)
     name = data.get("command")
     if not isinstance(name, str) or name not in COMMANDS:
@@ -123,6 +121,19 @@ def sweep_from(source: str, folder: Path) -> Sweep:
     sweep = Sweep(name, tuple(axes), seeds, files, report, source)
     _check_report(sweep)
     return sweep
+
+
+def _toml(source: str) -> dict:
+    import tomllib
+
+    try:
+        return tomllib.loads(source)
+    except tomllib.TOMLDecodeError:
+        raise  # says line and column
+    except ValueError:
+        raise ValueError("it holds a number of thousands of digits") from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def text(name: str, value) -> str:

@@ -58,12 +58,54 @@ ZH = {
     "A policy's prefix of 968 tokens: 18,432 B per token, nothing recurrent, so blocks of 16 tokens and no padding.":
         "策略模型的前缀有 968 个词元：每词元 18,432 B，没有循环部分，因此块为 16 个词元，没有填充。",
     # what can be wrong
-    "config.json is nested too deeply": "config.json 嵌套过深",
-    "config.json is not JSON: {problem}": "config.json 不是 JSON：{problem}",
-    "config.json has neither the field {field} nor {others}": "config.json 中既没有字段 {field}，也没有 {others}",
-    "config.json lacks the field {field}": "config.json 缺少字段 {field}",
-    "config.json, field {field}: {problem}": "config.json 的字段 {field} 有误：{problem}",
-    "config.json cannot be read as a model: {problem}": "无法把 config.json 读作模型：{problem}",
+    "line {line}, column {column}: {reason}; this is not JSON": "第 {line} 行第 {column} 列：{reason}；这不是 JSON",
+    "a value is missing": "缺少一个值",
+    "a name in double quotes is missing": "缺少双引号中的名称",
+    "a colon is missing": "缺少冒号",
+    "a comma or a closing bracket is missing": "缺少逗号或右括号",
+    "nothing follows this comma": "这个逗号后面没有内容",
+    "the JSON has ended before this": "JSON 在此之前已经结束",
+    "the text that begins here does not end": "从这里开始的文本没有结束",
+    "a text holds a line end or another control character": "文本中有换行或其他控制字符",
+    "what follows the backslash is no escape": "反斜杠后面不是转义",
+    "there is nothing to read": "没有可读的内容",
+    "this cannot be read": "这里无法读取",
+    "the JSON is nested too deeply": "JSON 嵌套过深",
+    "it holds a number of thousands of digits": "其中有一个长达数千位的数",
+    "there is neither the field {field} nor {others}": "既没有字段 {field}，也没有 {others}",
+    "the field {field} is missing": "缺少字段 {field}",
+    "field {field} {problem}": "字段 {field} {problem}",
+    "is {value}; it must be an integer from {low} to {high}": "的值是 {value}；应为 {low} 到 {high} 之间的整数",
+    "is {value}; it must be a text": "的值是 {value}；应为文本",
+    "must be a list of integers": "应为整数的列表",
+    "must be a list of texts": "应为文本的列表",
+    "must be an object": "应为对象",
+    "must be a list of objects with 'kind' and 'count'": "应为对象的列表，每个对象有 'kind' 和 'count'",
+    "must be an object with 'kind' and 'count'": "应为有 'kind' 和 'count' 的对象",
+    "is {value}; known are {known}": "的值是 {value}；已知的有 {known}",
+    "holds {value}; known are {known}": "含有 {value}；已知的有 {known}",
+    "holds {value}; known are 4 and 128, and 0 for a layer without compression":
+        "含有 {value}；已知的有 4 和 128，不压缩的层为 0",
+    "is not a field of kind {kind}, which has {known}": "不是 {kind} 类层的字段；这类层的字段有 {known}",
+    "is not a field of kind {kind}, which has none": "不是 {kind} 类层的字段；这类层没有字段",
+    "and full_attn_layers both name layer {layer}": "与 full_attn_layers 都列出了第 {layer} 层",
+    "and full_attn_layers give layer {layer}, which is beyond num_hidden_layers = {layers}":
+        "与 full_attn_layers 列出了第 {layer} 层，超出 num_hidden_layers = {layers}",
+    "and full_attn_layers give no kind for layer {layer} of num_hidden_layers = {layers}":
+        "与 full_attn_layers 都没有列出第 {layer} 层，而 num_hidden_layers = {layers}",
+    "has {count} entries for num_hidden_layers = {layers}": "有 {count} 项，而 num_hidden_layers = {layers}",
+    "= {value} is not a multiple of {other} = {divisor}": "= {value}，不是 {other} = {divisor} 的倍数",
+    "= {value} is not a multiple of {other} = {divisor}; give head_dim":
+        "= {value}，不是 {other} = {divisor} 的倍数；请给出 head_dim",
+    "belongs to a hybrid this reader does not know; describe its layers as {layers}":
+        "属于未知的混合模型；请把各层写成 {layers}",
+    "is set, but neither layer_types nor sliding_window_pattern says which layers it applies to":
+        "已设置，但 layer_types 和 sliding_window_pattern 都没有说明它用于哪些层",
+    "a model config is a JSON object, and this is none": "模型的配置应为 JSON 对象，而这里不是",
+    "there are no layers to size a cache from: neither num_hidden_layers nor a list named layers":
+        "没有可用于计算缓存的层：既没有 num_hidden_layers，也没有名为 layers 的列表",
+    "no layer keeps a cache": "没有任何一层保留缓存",
+    "this cannot be read as a model: {problem}": "无法读作模型：{problem}",
     "TP is {tp}, which does not divide the {heads} heads of {model}; choose a divisor":
         "TP 为 {tp}，不能整除 {model} 的 {heads} 个头；请选它的约数",
     "KV dtype is {dtype}, which {model} has no rows for; choose bf16 or fp8":
