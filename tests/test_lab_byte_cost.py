@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from lab_values import settings_of
 
 from k3core.lab.byte_cost import EXPERIMENT, LAYOUTS, measure, nearest_size, recall, replay, store
-from k3core.lab.display import binary_bytes
+from k3core.lab.display import binary_bytes, number
 from k3core.models import Recurrent
 
 MIB = 2**20
@@ -68,6 +68,18 @@ def test_the_head_size_at_which_the_ratio_is_7_9(layout, size, ratio):
     assert {metric.key: metric.value for metric in found.metrics}["ratio_7_9_at"] == size
     row = next(row for row in found.tables["ratio_7_9_at"].rows if row[0] == f"layout:{layout}")
     assert row[2] == size and row[3] == pytest.approx(ratio, rel=1e-12)
+
+
+@pytest.mark.parametrize("preset", [preset.name for preset in EXPERIMENT.presets])
+def test_the_ratio_that_is_looked_for_and_the_one_found_are_told_apart(preset):
+    """No whole head size gives 7.9 exactly: metric and table say "nearest", and the metric what it comes to."""
+    chosen = EXPERIMENT.preset(preset)
+    found = EXPERIMENT.run(chosen.params)
+    table, layout = found.tables["ratio_7_9_at"], f"layout:{found.params['layout']}{'+conv' * found.params['conv']}"
+    ratio = next(row[3] for row in table.rows if row[0] == layout)
+    label = next(metric.label for metric in found.metrics if metric.key == "ratio_7_9_at").render("en")
+    assert label == f"dk = dv where a snapshot comes nearest to 7.9 records, with {number(ratio)}"
+    assert table.title.render("en") == "Where a snapshot comes nearest to 7.9 records" and ratio != 7.9
 
 
 def test_the_table_of_7_9_names_every_layout_with_and_without_conv_inputs():

@@ -344,6 +344,7 @@ def plain(value):
 
 
 def say_or_quantity(value, unit: str, lang: str) -> str:
+    """A Text in `lang`, or a value with its unit."""
     return value.render(lang) if isinstance(value, Text) else quantity(value, unit)
 
 

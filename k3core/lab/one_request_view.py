@@ -28,6 +28,7 @@ def listed(positions) -> str:
 
 
 def milliseconds(seconds: float) -> str:
+    """Whole milliseconds as text, without the unit."""
     return number(round(1000 * seconds))
 
 

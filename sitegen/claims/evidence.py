@@ -28,6 +28,7 @@ class Run:
 
 
 def run(slug: str, **settings) -> Run:
+    """A state of a tab, with settings that differ from its defaults."""
     return Run(slug, tuple(settings.items()))
 
 
@@ -99,6 +100,7 @@ class Runs:
         self.results[Run(result.slug)] = result
 
     def result(self, where: Run) -> Result:
+        """The result of a run, computed the first time."""
         if where not in self.results:
             self.results[where] = experiment(where.slug).run(dict(where.settings))
         return self.results[where]

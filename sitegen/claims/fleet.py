@@ -15,16 +15,19 @@ AGENTS = run("fleet-simulation", traffic="agents", burst=2.0, vip_percent=40)
 
 
 def even(n) -> str:
+    """The fullest node has at most a quarter more than the mean; conditions: with one point each, or a hot key."""
     if n.peak > 1.25:
         return FAILS
     return HOLDS if max(n.peak_one, n.load_hot) <= 1.25 else CONDITIONS
 
 
 def few_move(n) -> str:
+    """Hardly more keys move than must, none between survivors; modulo moves over five times as many as must."""
     return HOLDS if n.moved <= 1.5 * n.ideal and n.needless == 0 and n.modulo > 5 * n.ideal else FAILS
 
 
 def spread(n) -> str:
+    """No survivor takes over more than about a third of what a dead node held."""
     if n.secondary > 0.34:
         return FAILS
     return HOLDS if n.one_point <= 0.34 else CONDITIONS
@@ -38,6 +41,7 @@ def within_200_and_above_800(n) -> str:
 
 
 def under_a_cent(n) -> str:
+    """What a request costs, for three kinds of traffic."""
     prices = (n.chat, n.short, n.agents)
     return HOLDS if max(prices) < 0.01 else CONDITIONS if min(prices) < 0.01 else FAILS
 

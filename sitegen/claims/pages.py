@@ -18,12 +18,14 @@ def steadier(n) -> str:
 
 
 def wastes_least(n) -> str:
+    """Less wasted than by rivals; holds where a steady pool wastes less than half of what a split one does."""
     if n.unified >= n.two_pools:
         return FAILS
     return HOLDS if n.unified < n.two_ends and n.steady_pool < 0.5 * n.steady_split else CONDITIONS
 
 
 def robust(n) -> str:
+    """A crowd costs at most ten times the work at P99, and four fifths of the mapped bytes are used."""
     if n.p99_crowd > 10 * n.p99_few:
         return FAILS
     return HOLDS if min(n.mapped, n.mapped_short) >= 0.8 else CONDITIONS

@@ -17,6 +17,7 @@ CLAIMED_SNAPSHOT, CLAIMED_RECORDS, CLAIMED_RATIO = 5000, 1500, 7.9
 
 
 def near(value: float, wanted: float, tolerance: float = 0.1) -> bool:
+    """Whether a value is within a tenth, or another part, of the wanted one."""
     return abs(value - wanted) <= tolerance * wanted
 
 
@@ -36,22 +37,26 @@ def largest_gap_of_both() -> tuple:
 
 
 def share(n) -> str:
+    """Records below 0.4 of snapshots for S0 to S3, states equal to the bit; conditions where small heads need more."""
     if max(n.s0, n.s1, n.s2, n.s3) >= 0.4 or n.off != 0:
         return FAILS
     return CONDITIONS if n.eight >= 0.4 else HOLDS
 
 
 def growth_of_chain_and_tree(n) -> dict:
+    """How many times a window of one draft a window of eight takes."""
     return {"chain": number(n.state_chain // n.state_one), "tree": number(n.state_tree // n.state_tree_one)}
 
 
 def draft_growth(n) -> str:
+    """Records grow with the number of drafts, snapshots with a power of two of it."""
     linear = n.record_chain == 8 * n.record_one
     exponential = n.state_chain >= 2**7 * n.state_one
     return HOLDS if linear and exponential else FAILS
 
 
 def steady_capacity(n) -> str:
+    """A ring allocates nothing after its start, and never holds more than 20 records."""
     return HOLDS if n.moved == n.moved_eight == 0 and n.most <= 20 else FAILS
 
 

@@ -71,6 +71,7 @@ def settings(where: Run, lang: str) -> list:
 
 
 def value_in_words(param: dict, value) -> str:
+    """The value of a setting as its control shows it; `param` is what `Param.to_json` gives."""
     if param["kind"] == "choice":
         return next(choice["label"] for choice in param["choices"] if choice["value"] == value)
     if param["kind"] == "bool":

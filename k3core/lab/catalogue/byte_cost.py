@@ -26,7 +26,7 @@ ZH = {
     "the recurrence itself": "递推公式本身",
     "gate kept exact": "门控保持精确",
     "everything rounded": "全部舍入",
-    "Where a snapshot costs 7.9 records": "一份快照相当于 7.9 条记录的头大小",
+    "Where a snapshot comes nearest to {wanted} records": "一份快照最接近 {wanted} 条记录的头大小",
     "{count} state snapshots, {dtype}": "{count} 份状态快照，{dtype}",
     "{count} records: {layout}": "{count} 条记录：{layout}",
     "kept for the window": "为窗口保存的内容",
@@ -39,7 +39,8 @@ ZH = {
     "record / snapshot, per position": "记录 / 快照，每个位置",
     "one record": "一条记录",
     "{count} B": "{count} B",
-    "dk = dv where a snapshot costs {ratio} records": "一份快照相当于 {ratio} 条记录时的 dk = dv",
+    "dk = dv where a snapshot comes nearest to {wanted} records, with {ratio}":
+        "一份快照最接近 {wanted} 条记录（{ratio} 条）时的 dk = dv",
     "Key size dk": "键的大小 dk",
     "Value size dv": "值的大小 dv",
     "Draft tokens": "草稿词元数",
@@ -60,7 +61,7 @@ ZH = {
     "dk = dv = 16": "dk = dv = 16",
     "A window of 4 at fp32, conv inputs kept: 4,096 B of snapshots, 1,552 B of records. The gap of small heads is small.":
         "窗口为 4,fp32，保存卷积输入：快照 4,096 B，记录 1,552 B。头小，差距也小。",
-    "A ratio of 7.9": "7.9 倍",
+    "A ratio near 7.9": "约 7.9 倍",
     "At dk = dv = 16 with k, v, β in bf16 and g in fp32 a snapshot costs 7.88 records.":
         "dk = dv = 16,k、v、β 为 bf16,g 为 fp32 时，一份快照相当于 7.88 条记录。",
     "Forget the gate": "忘记门控",
