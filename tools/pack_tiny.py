@@ -13,6 +13,7 @@ import torch
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+import tiny_torch  # noqa: E402
 import train_tiny  # noqa: E402
 
 from k3core.decode import encode, pack_weights, unpack_weights  # noqa: E402
@@ -31,9 +32,9 @@ def main():
     parser.add_argument("--run", type=pathlib.Path, required=True, help="folder with newest.pt")
     parser.add_argument("--measure", action="store_true", help="bits per byte of all held-out files, before and after")
     a = parser.parse_args()
-    model = train_tiny.Model(train_tiny.CONFIG)
+    model = tiny_torch.Model(tiny_torch.CONFIG)
     model.load_state_dict(torch.load(a.run / "newest.pt")["model"])
-    data = pack_weights(train_tiny.published(model), train_tiny.CONFIG)
+    data = pack_weights(tiny_torch.published(model), tiny_torch.CONFIG)
     _, held_out, _ = train_tiny.read_library(a.library)
     if a.measure:
         print("held out, float32:", train_tiny.held_out_bits(model, held_out))
@@ -42,7 +43,7 @@ def main():
     if a.measure:
         print("held out, int8:", train_tiny.held_out_bits(model, held_out))
     ids = np.array(encode(TEXT))
-    padded = np.pad(ids, (0, -len(ids) % train_tiny.CHUNK))
+    padded = np.pad(ids, (0, -len(ids) % tiny_torch.CHUNK))
     with torch.no_grad():
         logits = model(torch.from_numpy(padded)[None])[0, : len(ids)].numpy()
     (ROOT / "k3core/models/tiny.npz").write_bytes(data)
