@@ -86,7 +86,7 @@ def test_nonsense_is_refused_in_one_sentence(param, number):
     (COUNTS, "1,,2", "counts is ''; it takes up to 3 numbers from 0 to 9, separated by commas"),
     (COUNTS, "1.5", "counts is '1.5'; it takes up to 3 numbers from 0 to 9, separated by commas"),
     (SHARES, [0.5, 2], "shares is 2; it takes up to 3 numbers from 0.0 to 1.0, separated by commas"),
-    (WORDS, "abcdef", "words is 'abcdef'; it takes text of at most 5 characters"),
+    (WORDS, "abcdef", "words has 6 characters; it takes at most 5"),
     (WORDS, 5, "words is 5; it takes text of at most 5 characters"),
 ])
 def test_the_message_names_parameter_value_and_range(param, raw, allowed):

@@ -10,6 +10,7 @@ from k3core.lab import tiny_text
 from k3core.lab.contract import Experiment, Needs, Prediction, Progress
 from k3core.lab.host import Host
 from k3core.lab.params import ParamError
+from k3core.lab.registry import experiment, experiments
 from k3core.lab.text import Text
 from k3core.replayssm import ProjectionStore
 
@@ -101,6 +102,32 @@ def test_what_is_not_ascii_is_named(prompt):
     assert caught.value.name == "prompt"
     for lang in ("en", "zh"):
         assert caught.value.render(lang).encode()  # can be sent, whatever was typed
+
+
+TEXTS = [(chosen.slug, param) for chosen in experiments() for param in chosen.params if param.kind == "text"
+         and any(param.name == "source" for param in chosen.params)]
+QUICK = {"answer": 4, "tokens": 8}  # where a tab has them
+
+
+@pytest.mark.parametrize("slug, param", TEXTS, ids=[f"{slug} {param.name}" for slug, param in TEXTS])
+def test_any_text_gives_a_result_or_one_sentence_in_each_language(slug, param):
+    chosen = experiment(slug)
+    names = {param.name for param in chosen.params}
+    settings = {"source": "text"} | {name: value for name, value in QUICK.items() if name in names}
+    answers = []
+    for text in ("", "a", "a\r\n\tb\0\x7f", "x" * 10_000, "词", "\n" * 3):
+        try:
+            result = chosen.run(settings | {param.name: text})
+        except ParamError as error:
+            assert error.name == param.name
+            assert error.render("en") != error.render("zh") and len(error.render("en")) < 200
+            answers.append(error.render("en"))
+        else:
+            assert result.to_json("en")["metrics"] and result.to_json("zh")["metrics"]
+            assert all(check.passed for check in result.checks)
+            answers.append("")
+    assert "10000 characters" in answers[3] and answers[4]
+    assert answers[0] == "" or answers[0].startswith(f"{param.name} has ")
 
 
 def test_a_host_says_which_weights_it_lacks(monkeypatch):

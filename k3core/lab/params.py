@@ -109,8 +109,11 @@ class Param:
         raise self._error(raw)
 
     def _parse_text(self, raw):
-        if not isinstance(raw, str) or len(raw) > self.max_length:
+        if not isinstance(raw, str):
             raise self._error(raw)
+        if len(raw) > self.max_length:
+            raise ParamError(self.name, Text("{name} has {length} characters; it takes at most {most}", name=self.name,
+                                             length=len(raw), most=self.max_length))
         return raw
 
     def _parse_list(self, raw):

@@ -12,6 +12,7 @@ ZH = {
     "one of {values}": "以下之一：{values}",
     "up to {count} numbers from {low} to {high}, separated by commas":
         "最多 {count} 个 {low} 到 {high} 之间的数，以逗号分隔",
+    "{name} has {length} characters; it takes at most {most}": "{name} 有 {length} 个字符；最多 {most} 个",
     "text of at most {count} characters": "不超过 {count} 个字符的文本",
     "there is no parameter {name}; there are {names}": "没有参数 {name}；可用的有 {names}",
     "the parameters are {value}; they must be an object with one value per name":
