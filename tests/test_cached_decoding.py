@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from decoder_states import assert_same_state
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -22,15 +23,6 @@ def make(blocks=60, policy="dense", **options):
 
 def ids(count, seed=0):
     return np.random.default_rng(seed).integers(0, 16, count)
-
-
-def assert_same_state(cached, reference):
-    assert cached.length == reference.length
-    for kind, mine, theirs in zip(DECODER.config.layers, cached.memories, reference.memories, strict=True):
-        if kind == "kda":
-            assert np.array_equal(mine.state, theirs.state) and np.array_equal(mine.conv, theirs.conv)
-        else:
-            assert np.array_equal(mine.rows, theirs.rows)
 
 
 def resumed_like_new(server, prompt, extra=None, request="probe"):

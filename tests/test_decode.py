@@ -5,10 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from decoder_states import assert_same_state
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from k3core.decode import HybridDecoder, KDAMemory, NoisyOracle, PromptLookup, Speculation, parameter_shapes
+from k3core.decode import HybridDecoder, NoisyOracle, PromptLookup, Speculation, parameter_shapes
 from k3core.decode import random_weights, read_config
 from k3core.replayssm import SnapshotStore
 
@@ -39,17 +40,6 @@ def published_names(weights):
 
 def tiny(seed=0, **options):
     return HybridDecoder.random_k3(np.random.default_rng(seed), **options)
-
-
-def bits(state):
-    """Every array a decoder state holds."""
-    return [a for m in state.memories for a in ((m.state, m.conv) if isinstance(m, KDAMemory) else (m.rows,))]
-
-
-def assert_same_bits(a, b):
-    assert len(a) == len(b)
-    for x, y in zip(a, b):
-        np.testing.assert_array_equal(x, y)
 
 
 # --- Hugging Face ---
@@ -214,8 +204,7 @@ def test_prefill_in_any_pieces_has_the_bits_of_one_pass(cuts, dtype):
     for start, stop in zip([0, *sorted(cuts)], [*sorted(cuts), 40]):
         rows.append(decoder.forward(ids[start:stop], state))
     np.testing.assert_array_equal(np.concatenate(rows), full)
-    assert state.length == 40
-    assert_same_bits(bits(state), bits(end))
+    assert_same_state(state, end)
 
 
 def test_prefill_plus_steps_equals_one_pass_and_copies_are_independent():
@@ -226,9 +215,8 @@ def test_prefill_plus_steps_equals_one_pass_and_copies_are_independent():
     saved = state.copy()
     for t in range(11, 30):
         np.testing.assert_array_equal(decoder.step(ids[t], state), full[t])
-    assert_same_bits(bits(state), bits(end))
-    assert saved.length == 11
-    assert_same_bits(bits(saved), bits(decoder.prefill(ids[:11])[1]))
+    assert_same_state(state, end)
+    assert_same_state(saved, decoder.prefill(ids[:11])[1])
 
 
 def test_fast_mode_is_close():

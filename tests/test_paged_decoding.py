@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from decoder_states import assert_same_state
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -18,15 +19,6 @@ DECODER = HybridDecoder.random_k3(
 def plain(ids):
     """Logits and state of the decoder on plain arrays."""
     return DECODER.prefill(ids)
-
-
-def assert_same_state(paged, reference):
-    assert paged.length == reference.length
-    for kind, mine, theirs in zip(DECODER.config.layers, paged.memories, reference.memories, strict=True):
-        if kind == "kda":
-            assert np.array_equal(mine.state, theirs.state) and np.array_equal(mine.conv, theirs.conv)
-        else:
-            assert np.array_equal(mine.rows, theirs.rows)
 
 
 def test_groups_and_pages_of_an_eight_layer_decoder():

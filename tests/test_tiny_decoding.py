@@ -5,6 +5,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from decoder_states import assert_same_state
 
 from k3core.decode import Greedy, Gumbel, NoisyOracle, PromptLookup, Speculation, decode, encode, tiny_model
 from k3core.paged_cache.decoding import PagedDecoder
@@ -23,15 +24,6 @@ def plain(name):
     """(the new tokens of plain decoding, the state that has read all of them but the last)."""
     state = tiny_model().new_state()
     return list(islice(tiny_model().stream(PROMPT, state, SAMPLERS[name]), N)), state
-
-
-def assert_same_state(state, reference):
-    assert state.length == reference.length
-    for kind, mine, theirs in zip(tiny_model().config.layers, state.memories, reference.memories, strict=True):
-        if kind == "kda":
-            assert np.array_equal(mine.state, theirs.state) and np.array_equal(mine.conv, theirs.conv)
-        else:
-            assert np.array_equal(mine.rows, theirs.rows)
 
 
 def test_the_three_texts_differ_and_are_not_one_token():

@@ -48,6 +48,12 @@ class DecoderState:
         """An independent state with the same content."""
         return DecoderState(self.length, [memory.copy() for memory in self.memories])
 
+    def arrays(self):
+        """All it remembers, from the input up: of a KDA layer its state and convolution window, of an MLA layer its
+        rows. Whatever stands in for a memory (a store, pages) serves."""
+        return [array for memory in self.memories
+                for array in ((memory.rows,) if hasattr(memory, "rows") else (memory.state, memory.conv))]
+
 
 class HybridDecoder:
     """A decoder-only model of KDA and MLA layers, in float32 or float64.

@@ -64,7 +64,7 @@ def continued(p, seed: int, scope: Scope, events: list, frame: int):
     state = _memory(found, kept, ends)
     before = state.length
     reference = kept[scope.prefix(found.request, found.length)] if found.length else tiny_text.model().new_state()
-    pairs = list(zip(prefix_text.held(state), prefix_text.held(reference), strict=True))
+    pairs = list(zip(state.arrays(), reference.arrays(), strict=True))
     differing = sum(int(np.count_nonzero(a != b)) for a, b in pairs)
     known, numbers = list(prompt), sum(a.size for a, _ in pairs)
     yield from prefix_text.go_on(partial(tiny_text.model().forward, state=state), state, known, len(prompt) + p.answer,

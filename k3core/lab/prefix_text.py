@@ -147,7 +147,7 @@ class TextServer(Server):
         known, state = list(ids), decoder.states[name]
         yield from go_on(partial(decoder.forward, name), state, known, len(ids) + p.answer,
                          tiny_text.sampler(p.choosing, seed))
-        pairs = list(zip(held(state), held(reference.state), strict=True))
+        pairs = list(zip(state.arrays(), reference.state.arrays(), strict=True))
         saves = self._note(name, None if wrong else (extra, known), state.length, len(hit.pages))
         decoder.release(name)
         return Answered(len(ids), hit, asked, saves, wrong, known, reference.tokens, reference.margin,
@@ -170,12 +170,6 @@ class TextServer(Server):
         for entry in added:
             self.holds |= {block: content and (*content, entry.link.end) for block in entry.blocks}
         return tuple(entry.link.end for entry in added)
-
-
-def held(state: DecoderState) -> list:
-    """All that a decoder's state remembers, as arrays."""
-    return [array for memory in state.memories
-            for array in ((memory.rows,) if hasattr(memory, "rows") else (memory.state, memory.conv))]
 
 
 def check(served: list) -> Check:
