@@ -31,5 +31,10 @@
   } catch {
     // Storage is blocked: the page asks again.
   }
-  if (!fromDisk && !K3.mustAsk && dataset.python !== undefined) K3.early = K3.startWorker(new Map());
+  if (fromDisk || K3.mustAsk || dataset.python === undefined) return;
+  try {
+    K3.early = K3.startWorker(new Map());
+  } catch {
+    // The engine tries once more, and says why it cannot.
+  }
 })();

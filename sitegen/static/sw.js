@@ -85,7 +85,7 @@ async function asset(request, path) {
   if (held) return held;
   const response = await fetch(request);
   const cache = response.ok && await ownCache();
-  if (cache) await cache.put(url, response.clone());
+  if (cache) await cache.put(url, response.clone()).catch(() => {}); // the disk is full: it is not kept, but shown
   return response;
 }
 

@@ -76,7 +76,7 @@ async function download({ name, url }, lost) {
       self.postMessage({ kind: "loaded", name, bytes: value.length });
     }
   } catch {
-    // The connection broke; what came is told from the whole file by its length.
+    return lost({}); // the connection broke
   }
   return new Blob(chunks);
 }

@@ -36,6 +36,16 @@ async function sha256(bytes) {
   return [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
+// Puts a state and an address in place of the present ones. Browsers refuse when too many come at once, or one that is
+// too long; the page goes on, and the next one says it all.
+function replaceEntry(state, url = location.href) {
+  try {
+    history.replaceState(state, "", url);
+  } catch {
+    // As above.
+  }
+}
+
 function debounce(milliseconds, action) {
   let timer = 0;
   return () => { clearTimeout(timer); timer = setTimeout(action, milliseconds); };

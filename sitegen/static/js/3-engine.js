@@ -114,7 +114,14 @@ class Engine {
   }
 
   boot() {
-    const { worker, heard } = K3.early || K3.startWorker(this.runtime.held);
+    let started;
+    try {
+      started = K3.early || K3.startWorker(this.runtime.held);
+    } catch (error) {
+      this.fail(error.message); // the browser allows no worker
+      return;
+    }
+    const { worker, heard } = started;
     K3.early = null; // that was the one which the head of the page started
     this.worker = worker;
     this.heard = performance.now();
@@ -188,7 +195,7 @@ class Engine {
   hearRun(reply) {
     const { state, done, total, note, name } = reply.length < 2000 ? JSON.parse(reply) : { state: "done" };
     if (state === "progress") {
-      this.onStatus({ state: "running", done, total, note });
+      if (!this.stopping) this.onStatus({ state: "running", done, total, note }); // else it may be another page's
       return;
     }
     const run = this.running, stopped = this.stopping;

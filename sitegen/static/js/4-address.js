@@ -49,7 +49,7 @@ class Address {
     clearTimeout(this.timer); // or it would undo a link that is followed in the meantime
     if (this.closed || location.pathname !== this.path) return;
     const text = formatState([...this.state]);
-    if (location.hash.slice(1) !== text) history.replaceState(history.state, "", text ? "#" + text : location.pathname + location.search);
+    if (location.hash.slice(1) !== text) replaceEntry(history.state, text ? "#" + text : location.pathname + location.search);
   }
 
   close() {
@@ -66,7 +66,7 @@ function parseState(text) {
 }
 
 function formatState(entries) {
-  return entries.map(([name, value]) => encodeURIComponent(name) + "=" + encodeURIComponent(value)).join("&");
+  return entries.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value.toWellFormed())}`).join("&");
 }
 
 function paramsIn(state) {

@@ -74,6 +74,17 @@ class Files {
   }
 }
 
+// A file that misses its box would take the place of the page, and all that was set there with it.
+function refuseFilesElsewhere() {
+  for (const type of ["dragover", "drop"]) {
+    document.addEventListener(type, (event) => {
+      if (event.defaultPrevented || !event.dataTransfer.types.includes("Files")) return;
+      event.preventDefault();
+      event.dataTransfer.dropEffect = "none";
+    });
+  }
+}
+
 // SHA-256, or the size and a checksum where there is none.
 async function contentKey(bytes) {
   const digest = await sha256(bytes);

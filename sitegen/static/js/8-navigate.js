@@ -42,7 +42,7 @@ class Navigation {
 
   // Kept with the entry of the history, unless the address is already another page's.
   remember() {
-    if (this.place(location) === this.shown) history.replaceState({ ...history.state, top: window.scrollY }, "");
+    if (this.place(location) === this.shown) replaceEntry({ ...history.state, top: window.scrollY });
   }
 
   clicked(event) {
@@ -61,7 +61,12 @@ class Navigation {
     if (!next) return;
     this.remember();
     this.leave();
-    history[next.url === location.href ? "replaceState" : "pushState"]({ top: 0 }, "", next.url);
+    try {
+      history[next.url === location.href ? "replaceState" : "pushState"]({ top: 0 }, "", next.url);
+    } catch {
+      this.load(url); // refused, as too many at once are
+      return;
+    }
     this.show(next.document, 0);
   }
 

@@ -222,6 +222,7 @@ const engine = new Engine((status) => {
 });
 document.documentElement.classList.add("js");
 bindSearch();
+refuseFilesElsewhere();
 arrive();
 if (!fromDisk) K3.navigation = new Navigation(leave, arrive);
 offline.renew();
