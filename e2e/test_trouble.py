@@ -99,6 +99,9 @@ def test_nonsense_typed_into_a_control_marks_it(live):
     live.page.fill("#p-dk", "many")
     live.settle()
     assert "dk is 'many'" in problem(live) and live.page.locator("#p-dk").get_attribute("aria-invalid") == "true"
+    live.page.evaluate("() => K3.lab.controls.set('dk', '\\ud83d')")  # half a character, which no address can hold
+    live.settle()
+    assert "dk is '" in problem(live) and live.state == {"dk": "\ufffd"}
     live.page.fill("#p-dk", "12")
     live.settle()
     assert nothing_is_wrong(live) and live.page.locator("#p-dk").get_attribute("aria-invalid") is None
@@ -246,6 +249,22 @@ def test_progress_is_shown_and_stop_drops_the_run(stub):
     assert stub.locator("#stop").is_hidden()
 
 
+def test_what_a_run_still_says_after_it_was_stopped_is_not_shown(stub):
+    """By then another page may be in place."""
+    stub.evaluate("""() => {
+      window.run = outcome(K3.lab.engine.run({ slug: "s" }));
+      reply({ state: "progress", done: 1, total: 9, note: "its words" });
+    }""")
+    assert stub.locator("#stream").text_content() == "its words"
+    stub.evaluate("""() => {
+      K3.lab.engine.stop();
+      K3.lab.stream("");
+      reply({ state: "progress", done: 2, total: 9, note: "its words, and more" });
+    }""")
+    assert stub.locator("#stream").is_hidden()
+    assert stub.evaluate("() => { reply({ state: 'dropped' }); return window.run; }") == "dropped"
+
+
 def test_answers_of_a_worker_that_was_given_up_are_ignored(stub):
     assert stub.evaluate("""() => {
       const engine = K3.lab.engine;
@@ -335,10 +354,9 @@ def test_the_page_says_which_file_is_wrong_and_stays_readable(visit, broken, way
     assert tab.text('[data-scene="window"] .caption') == EXPERIMENT.run().scenes[0].captions[8].render("en")
 
 
-@pytest.mark.parametrize("way, pattern", [("http", "assets/runtime/numpy*"), ("file", "assets/runtime/numpy*.js")])
-def test_it_can_be_tried_again_once_the_file_is_there(visit, broken, way, pattern, site):
+def test_it_can_be_tried_again_once_the_file_is_there(visit, broken):
     gone = []
-    address = broken(way, pattern, lambda file: (gone.append((file, file.read_bytes())), file.unlink()))
+    address = broken("file", "assets/runtime/numpy*.js", lambda file: (gone.append((file, file.read_bytes())), file.unlink()))
     tab = visit(f"{address}/{TAB}#dk=64", expect_complaints=True)
     tab.wait("failed", timeout=30_000)
     for file, data in gone:
@@ -346,6 +364,30 @@ def test_it_can_be_tried_again_once_the_file_is_there(visit, broken, way, patter
     tab.page.locator("#notice button", has_text="Try again").click()
     tab.settle()
     assert nothing_is_wrong(tab) and tab.shown() == expected(SLUG, {"dk": 64})
+
+
+def test_code_that_cannot_be_fetched_can_be_asked_for_again(visit, http_root):
+    tab = visit(f"{http_root}/{TAB}#guess=1", python=False, expect_complaints=True)
+    tab.page.route("**/assets/sources.*", lambda route: route.abort())
+    tab.page.locator(".tools [data-edit]").click()
+    tab.page.locator("#notice.problem").wait_for()
+    assert "assets/sources." in problem(tab) and tab.page.locator("#editor").count() == 0
+    tab.page.unroute("**/assets/sources.*")
+    tab.page.locator(".tools [data-edit]").click()
+    tab.page.locator("#editor textarea").wait_for()
+
+
+@pytest.mark.parametrize("way", ["http", "file"])
+def test_where_the_browser_allows_no_worker_the_page_says_so(visit, roots, way):
+    tab = visit("about:blank")
+    tab.page.add_init_script("window.Worker = class { constructor() { throw new DOMException('not here', 'SecurityError'); } };")
+    tab.page.goto(f"{roots[way]}/{TAB}#dk=64")
+    tab.wait("failed", timeout=30_000)
+    assert "Python could not start: not here. Everything here can be read" in problem(tab)
+    tab.page.fill("#p-dk", "63")
+    tab.page.locator("#notice button", has_text="Try again").click()
+    tab.wait("failed")
+    assert "not here" in problem(tab) and tab.page.locator("#lab").get_attribute("aria-busy") == "false"
 
 
 def test_without_the_chart_library_the_rest_works(visit, broken):
@@ -387,3 +429,21 @@ def test_a_network_that_goes_while_loading_is_named(visit, http_root):
     tab.held.clear()
     tab.wait("failed", timeout=30_000)
     assert "could not be fetched: the network is gone" in problem(tab) and tab.shown() == expected(SLUG)
+
+
+def test_a_network_that_goes_in_the_middle_of_a_file_is_named_and_may_come_back(visit, site, serve_folder):
+    class Half(QuietHandler):
+        gone = True
+
+        def copyfile(self, source, outputfile):
+            data = source.read()
+            self.close_connection = self.gone and "/runtime/numpy" in self.path
+            outputfile.write(data[:len(data) // 2] if self.close_connection else data)
+
+    tab = visit(f"{serve_folder(site, Half)}/{TAB}#dk=64", expect_complaints=True)
+    tab.wait("failed", timeout=30_000)
+    assert "numpy-" in problem(tab) and "could not be fetched: the network is gone" in problem(tab)
+    Half.gone = False
+    tab.page.locator("#notice button", has_text="Try again").click()
+    tab.settle()
+    assert nothing_is_wrong(tab) and tab.shown() == expected(SLUG, {"dk": 64})
