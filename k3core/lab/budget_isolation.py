@@ -55,7 +55,7 @@ def run(p, seed: int):
         metrics=_metrics(own, cases["shared"]),
         checks=_checks(p, cases),
         tables={"policies": policies_table(cases), "load": load_table(own), "spread": spread, "lending": lending},
-        figures=[view.spread_figure(spread), view.lending_figure(lending)],
+        figures=[view.spread_figure(), view.lending_figure()],
         scenes=[Scene("cluster", Text("One cluster, two classes: drag the borders between their budgets"), log,
                       view.captions(log), poster=view.POSTER)],
         answer=min(range(len(PRICES)), key=lambda i: (max(PRICES[i] / price, price / PRICES[i]), i)),
@@ -296,8 +296,7 @@ EXPERIMENT = Experiment(
     name=Text("Budget isolation"),
     title=Text("Budget isolation: whose burst is it?"),
     question=Text("VIP and ordinary requests share a cluster's state slots, prefill compute and pages. Ordinary "
-                  "traffic bursts. "
-                  "Which admission policy keeps VIP out of it, and what do the others pay?"),
+                  "traffic bursts. Which admission policy keeps VIP out of it, and what do the others pay?"),
     params=(
         Param("policy", Text("Admission policy"), "choice", "strict", choices=tuple(POLICY_NAMES.items())),
         Param("burst", Text("Ordinary traffic in the burst"), "int", 3, 1, 8, 1, unit="×"),
@@ -339,9 +338,8 @@ EXPERIMENT = Experiment(
             "One ordinary request in ten carries the VIP label. The budgets are kept, and the burst is inside VIP's."),
             {"mistake": "label"}, breaks=("strict_isolates",)),
     ),
-    prediction=Prediction(Text("Budgets kept strictly apart leave VIP untouched. How does the P99 of ordinary "
-                               "requests compare with "
-                               "that of one shared queue?"),
+    prediction=Prediction(Text("Budgets kept strictly apart leave VIP untouched. How does the P99 of ordinary requests "
+                               "compare with that of one shared queue?"),
                           tuple(Text("about {times} times as long", times=number(price)) for price in PRICES)),
     function=run,
     draw={"cluster": view.draw_cluster},

@@ -8,7 +8,7 @@ import numpy as np
 from k3core.fleet.admission import POLICIES
 from k3core.lab import charts
 from k3core.lab import drawing as d
-from k3core.lab.contract import Figure, Picture, Result, Scene, Table
+from k3core.lab.contract import Figure, Picture, Result, Scene
 from k3core.lab.display import number
 from k3core.lab.fleet_time import (
     KINDS,
@@ -100,7 +100,7 @@ def moment(log: dict, time: float) -> dict:
 def captions(log: dict) -> list:
     """One or two sentences per frame."""
     return [Text("{time} s, {phase}. {state} {note}", time=clock_words(time), phase=_phase(log, time),
-                 state=_state(log, moment(log, time)), note=_note(log, moment(log, time)))
+                 state=_state(moment(log, time)), note=_note(log, moment(log, time)))
             for time in (TICK * frame for frame in range(FRAMES))]
 
 
@@ -113,7 +113,7 @@ def _phase(log: dict, time: float) -> Text:
     return Text("after the burst") if time < before + burst + after else Text("no more arrivals")
 
 
-def _state(log: dict, now: dict) -> Text:
+def _state(now: dict) -> Text:
     running = [sum(kind == k for _, kind, _, _ in now["running"]) for k in (0, 1)]
     return Text("VIP: {vip} running, {vip_wait} waiting. Ordinary: {ordinary} running, {ordinary_wait} waiting.",
                 vip=running[0], vip_wait=len(now["waiting"][0]), ordinary=running[1],
@@ -327,7 +327,7 @@ def _legend(log: dict, now: dict) -> list:
     return lines
 
 
-def spread_figure(table: Table) -> Figure:
+def spread_figure() -> Figure:
     """Median to P99 of both classes under each policy."""
     order = [POLICY_NAMES[name] for name in POLICY_NAMES]
     y = {"field": "policy", "type": "nominal", "title": None, "sort": order}
@@ -341,11 +341,10 @@ def spread_figure(table: Table) -> Figure:
               for kind, width in (("vip", 7), ("ordinary", 3))]
     return Figure("spread", "spread", Text("Time to first token: from the median to P99"),
                   Text("Thick: VIP, thin: ordinary. Left end: half of the requests are faster. Right end: 99 % are. A "
-                       "policy moves the "
-                       "two classes against each other; none makes both short."), {"layer": layers})
+                       "policy moves the two classes against each other; none makes both short."), {"layer": layers})
 
 
-def lending_figure(table: Table) -> Figure:
+def lending_figure() -> Figure:
     """Who gains and who loses when idle slots are lent."""
     x = charts.quantitative("arrival", Text("arrival, seconds"), axis={"tickCount": 5})
     y = charts.quantitative("change", None, axis={"title": None, "tickCount": 5, "labelExpr": "datum.label + ' s'"})

@@ -59,7 +59,7 @@ def run(p, seed: int) -> Result:
     times = state / record
     sizes, growth = view.sizes_table(p, layout, window), view.growth_table(p, layout, window)
     return Result(
-        metrics=_metrics(p, window, state, record, best, best_ratio),
+        metrics=_metrics(window, state, record, best, best_ratio),
         checks=[
             Check("snapshots_measured", Text("the snapshot arrays are as large as the formula says"),
                   measured["snapshots"] == window * state, measured["snapshots"], window * state, "B"),
@@ -77,7 +77,7 @@ def run(p, seed: int) -> Result:
         },
         figures=[view.sizes_figure(sizes, p), view.growth_figure(growth)],
         scenes=[Scene("window", Text("A window of drafts, to scale"), view.events(p, kept, window, state, record),
-                      view.captions(kept, window, state, record), poster=window)],
+                      view.captions(window, state, record), poster=window)],
         answer=int(np.argmin([abs(np.log(times / option)) for option in RATIOS])),
         answer_text=Text("It is {times} times: {state} against {record} per position.", times=number(times, 3),
                          state=binary_bytes(state), record=binary_bytes(record)),
@@ -147,7 +147,7 @@ def nearest_size(layout: Layout, conv: bool, state_dtype: str, ratio: float) -> 
 
 
 def ratio_table(p) -> Table:
-    """For each record layout, bare and with the convolution's inputs: the head size at which the ratio is nearest to 7.9."""
+    """For each record layout, bare and with the convolution's inputs: the head size whose ratio is nearest to 7.9."""
     rows = []
     for layout in LAYOUTS.values():
         for conv in (False, True):
@@ -176,7 +176,7 @@ def model_scale_table(p, window: int) -> Table:
                             heads=layers[0].heads))
 
 
-def _metrics(p, window: int, state: int, record: int, best: int, best_ratio: float) -> list:
+def _metrics(window: int, state: int, record: int, best: int, best_ratio: float) -> list:
     return [
         Metric("snapshot_bytes", Text("snapshots of {window} positions, one head", window=window), window * state, "B"),
         Metric("projection_bytes", Text("records of {window} positions, one head", window=window), window * record,
@@ -221,8 +221,8 @@ EXPERIMENT = Experiment(
                Text("A window of 4 at fp32, conv inputs kept: 4,096 B of snapshots, 1,552 B of records. The gap of "
                     "small heads is small."),
                {"dk": 16, "dv": 16, "drafts": 3, "conv": True}),
-        Preset("seven-point-nine", Text("A ratio near 7.9"), Text("At dk = dv = 16 with k, v, β in bf16 and g in fp32 a "
-               "snapshot costs 7.88 records."), {"dk": 16, "dv": 16, "drafts": 3, "layout": "mixed"}),
+        Preset("seven-point-nine", Text("A ratio near 7.9"), Text("At dk = dv = 16 with k, v, β in bf16 and g in fp32 "
+               "a snapshot costs 7.88 records."), {"dk": 16, "dv": 16, "drafts": 3, "layout": "mixed"}),
         Preset("no-gate", Text("Forget the gate"), Text("The formula says 1,028 B, the arrays hold 1,540 B: the check "
                "fails by the 512 B of every gate."), {"count_gate": False}, breaks=("records_measured",)),
     ),

@@ -31,7 +31,7 @@ def events(p, kept: dict, window: int, state: int, record: int) -> dict:
     return {"dk": p.dk, "dv": p.dv, "window": window, "state": state, "record": record, "parts": parts}
 
 
-def captions(kept: dict, window: int, state: int, record: int) -> list:
+def captions(window: int, state: int, record: int) -> list:
     """One sentence per frame: before the window, then after each position."""
     first = Text("Before the window. Both designs keep the committed state, {state}; only what comes on top is "
                  "counted.", state=binary_bytes(state))

@@ -63,7 +63,7 @@ def run(p, seed: int):
     tradeoff = yield from tables.tradeoff_table(ring, keys, requests, owners["ring"])
     points = tables.points_table(names, weights)
     return Result(
-        metrics=_metrics(spread, theory, caps, even, table, spilled, len(requests)),
+        metrics=_metrics(spread, theory, caps, table, spilled, len(requests)),
         checks=_checks(spread, theory, weights, p.sessions, even, load, caps),
         tables={
             "schemes": table,
@@ -71,20 +71,11 @@ def run(p, seed: int):
             "points": points,
             "tradeoff": tradeoff,
         },
-        figures=[tables.points_figure(points, p), tables.tradeoff_figure(tradeoff, p)],
-        scenes=[
-            Scene(
-                "ring",
-                Text("Sessions on a ring: drag a node, remove one, add one"),
-                log,
-                view.captions(log, p),
-                poster=view.STEPS,
-            )
-        ],
+        figures=[tables.points_figure(points, p), tables.tradeoff_figure(p)],
+        scenes=[Scene("ring", Text("Sessions on a ring: drag a node, remove one, add one"), log,
+                      view.captions(log, p), poster=view.STEPS)],
         answer=min(range(len(PEAKS)), key=lambda i: (abs(PEAKS[i] - spread.peak_to_mean), i)),
-        answer_text=Text(
-            "The fullest node holds {peak} times its fair share.", peak=number(spread.peak_to_mean, 3)
-        ),
+        answer_text=Text("The fullest node holds {peak} times its fair share.", peak=number(spread.peak_to_mean, 3)),
     )
 
 
@@ -147,7 +138,7 @@ def _checks(spread, theory, weights, sessions, even, load, caps) -> list:
     ]
 
 
-def _metrics(spread, theory, caps, even, table, spilled, requests) -> list:
+def _metrics(spread, theory, caps, table, spilled, requests) -> list:
     times = "×"
     return [
         Metric(
@@ -259,10 +250,8 @@ EXPERIMENT = Experiment(
             "one-point",
             Text("One point each"),
             Text(
-                "With one point per node the arcs differ wildly: "
-                "the fullest node holds 2.2 times the mean, and "
-                "over many rings 2.72 times on average, the "
-                "harmonic number of 8. Drag a node."
+                "With one point per node the arcs differ wildly: the fullest node holds 2.2 times the mean, and over "
+                "many rings 2.72 times on average, the harmonic number of 8. Drag a node."
             ),
             {"vnodes": 1},
         ),
@@ -270,9 +259,8 @@ EXPERIMENT = Experiment(
             "ketama",
             Text("160 points"),
             Text(
-                "The usual number of points: a CV of 7.4 % in theory. The "
-                "fullest node holds 1.07 times the mean here, 1.12 times "
-                "on average over many rings."
+                "The usual number of points: a CV of 7.4 % in theory. The fullest node holds 1.07 times the mean here, "
+                "1.12 times on average over many rings."
             ),
             {"vnodes": 160, "sessions": 40000},
         ),
@@ -280,9 +268,8 @@ EXPERIMENT = Experiment(
             "heavy",
             Text("One heavy node"),
             Text(
-                "Node a gets three shares. Ring, rendezvous and Maglev "
-                "follow; jump and modulo know no weights, and their "
-                "chi-square says so."
+                "Node a gets three shares. Ring, rendezvous and Maglev follow; jump and modulo know no weights, and "
+                "their chi-square says so."
             ),
             {"weights": [3] + [1] * (len(LETTERS) - 1), "vnodes": 160},
         ),
@@ -290,9 +277,8 @@ EXPERIMENT = Experiment(
             "hot",
             Text("A hot session"),
             Text(
-                "One session sends 30 % of the requests. No scheme can "
-                "split it; only the bound can, and a quarter of the "
-                "requests walk on to another node."
+                "One session sends 30 % of the requests. No scheme can split it; only the bound can, and a quarter of "
+                "the requests walk on to another node."
             ),
             {"hot": 30, "vnodes": 160},
         ),
@@ -300,9 +286,8 @@ EXPERIMENT = Experiment(
             "prompt",
             Text("Key by system prompt"),
             Text(
-                "All sessions share five prompts, so at most "
-                "five nodes work. No scheme can repair keys that "
-                "are not different."
+                "All sessions share five prompts, so at most five nodes work. No scheme can repair keys that are not "
+                "different."
             ),
             {"mistake": "prompt"},
             breaks=("ring_as_theory", "even_as_chance"),
@@ -311,10 +296,8 @@ EXPERIMENT = Experiment(
             "count-sessions",
             Text("Bound the sessions"),
             Text(
-                "The bound counts sessions instead of "
-                "requests: every node holds few enough, "
-                "and the one with the hot session is far "
-                "over the cap."
+                "The bound counts sessions instead of requests: every node holds few enough, and the one with the hot "
+                "session is far over the cap."
             ),
             {"mistake": "sessions", "hot": 20},
             breaks=("cap_holds",),

@@ -180,7 +180,7 @@ def points_figure(table: Table, p) -> Figure:
     )
 
 
-def tradeoff_figure(table: Table, p) -> Figure:
+def tradeoff_figure(p) -> Figure:
     """A tight bound sends many requests away from their prefix."""
     x = charts.quantitative("factor", Text("load factor"), scale={"zero": False})
     y = charts.quantitative("moved", None, axis={"format": "~p", "title": None, "tickCount": 5})

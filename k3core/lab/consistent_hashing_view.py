@@ -112,9 +112,8 @@ def captions(log: dict, p) -> list:
     big, small = (pick_one(range(len(shares)), key=lambda i: shares[i]) for pick_one in (max, min))
     said = [
         Text(
-            "The ring holds {points} points. A session belongs to the first point clockwise of its "
-            "hash, so a node owns the arcs that end at its points: {big} {most} times its fair share of "
-            "the circle, {small} {least}.",
+            "The ring holds {points} points. A session belongs to the first point clockwise of its hash, so a node "
+            "owns the arcs that end at its points: {big} {most} times its fair share of the circle, {small} {least}.",
             points=number(log["points"]),
             big=log["letters"][big],
             most=number(shares[big], 3),
@@ -141,9 +140,8 @@ def _requests_caption(log: dict, p) -> Text:
     node, ratio = fullest(log, STEPS + 1)
     if p.hot:
         return Text(
-            "Now requests. One session sends {hot} % of them, and every scheme gives it to one "
-            "node, {home} on the ring. The fullest node of the ring, {node}, has {ratio} times "
-            "its fair share.",
+            "Now requests. One session sends {hot} % of them, and every scheme gives it to one node, {home} on the "
+            "ring. The fullest node of the ring, {node}, has {ratio} times its fair share.",
             hot=p.hot,
             home=log["letters"][log["node"]],
             node=log["letters"][node],
@@ -160,9 +158,8 @@ def _requests_caption(log: dict, p) -> Text:
 def _bounded_caption(log: dict) -> Text:
     node, ratio = fullest(log, STEPS + 2)
     return Text(
-        "With bounded loads a request that finds its node full walks on. The fullest node, "
-        "{node}, has {ratio} times its fair share; {moved} of the requests land on a node "
-        "without their prefix.",
+        "With bounded loads a request that finds its node full walks on. The fullest node, {node}, has {ratio} times "
+        "its fair share; {moved} of the requests land on a node without their prefix.",
         node=log["letters"][node],
         ratio=number(ratio, 3),
         moved=percent(log["moved"] / log["requests"], 3),

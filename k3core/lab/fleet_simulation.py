@@ -47,7 +47,7 @@ def run(p, seed: int):
         metrics=_metrics(runs),
         checks=_checks(runs),
         tables=tables,
-        figures=[view.percentiles_figure(tables["percentiles"]), view.cost_figure(tables["cost"], own.hit_rate)],
+        figures=[view.percentiles_figure(tables["percentiles"]), view.cost_figure(own.hit_rate)],
         scenes=[Scene("fleet", Text("The fleet over time: kill a cluster, add one, raise the burst"), log,
                       view.captions(log),
                       poster=log["poster"])],
@@ -224,9 +224,8 @@ EXPERIMENT = Experiment(
     slug="fleet-simulation", tab=14, family="fleet",
     name=Text("Simulation"),
     title=Text("A fleet under a burst: routing, admission, failure"),
-    question=Text("Does a budget of its own keep VIP's P99 within 200 ms while a shared queue takes it past 800 ms? "
-                  "On which "
-                  "service times, with which prefixes, and who pays when a cluster dies in the middle?"),
+    question=Text("Does a budget of its own keep VIP's P99 within 200 ms while a shared queue takes it past 800 ms? On "
+                  "which service times, with which prefixes, and who pays when a cluster dies in the middle?"),
     params=(
         Param("traffic", Text("Traffic"), "choice", "chat", choices=(
             ("chat", Text("conversations on K3")), ("agents", Text("agents, prefixes of 400,000 tokens")),

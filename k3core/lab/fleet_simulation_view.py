@@ -370,7 +370,7 @@ def percentiles_figure(table: Table) -> Figure:
                   {"layer": [charts.line_layer(x, y, charts.series("kind", styles), ["share", "time"]), text, limits]})
 
 
-def cost_figure(table: Table, hit_rate: float) -> Figure:
+def cost_figure(hit_rate: float) -> Figure:
     """The price of the mean request falls with its hits."""
     x = charts.quantitative("hit", Text("hit rate"), axis={"format": "~p", "tickCount": 5})
     y = charts.quantitative("cents", None, axis={"title": None, "tickCount": 5, "labelExpr": "datum.label + ' ¢'"})

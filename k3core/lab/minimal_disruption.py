@@ -41,13 +41,13 @@ def run(p, seed: int):
         changes[name] = disruption((list(before), old), (list(after), new), tokens)
         yield Progress(len(changes), len(SCHEMES) + 1)
     change, (old, new) = changes[p.scheme], placed[p.scheme]
-    growth, spread = tables.growth_table(p, keys, seed), tables.spread_table(p, keys, before, seed)
+    growth, spread = tables.growth_table(p, keys, seed), tables.spread_table(keys, before, seed)
     yield Progress(len(SCHEMES) + 1, len(SCHEMES) + 1)
 
     log = view.events(p, before, after, old, new, tokens, change, changes)
     modulo = modulo_moves(before, after)
     return Result(
-        metrics=_metrics(p, change, tokens),
+        metrics=_metrics(change, tokens),
         checks=_checks(p, before, after, changes, orphan_share(before, after, *placed["rendezvous"], tokens)),
         tables={
             "schemes": tables.schemes_table(changes, after),
@@ -55,13 +55,13 @@ def run(p, seed: int):
             "growth": growth,
             "spread": spread,
         },
-        figures=[tables.growth_figure(growth, p), tables.spread_figure(spread, p)],
+        figures=[tables.growth_figure(growth, p), tables.spread_figure(p)],
         scenes=[
             Scene(
                 "move",
                 Text("Sessions and their clusters: remove one, add one"),
                 log,
-                view.captions(log, p),
+                view.captions(log),
                 poster=view.FRAMES - 1,
             )
         ],
@@ -153,7 +153,7 @@ def _checks(p, before: str, after: str, changes: dict, orphans: float) -> list:
     ]
 
 
-def _metrics(p, change, tokens: np.ndarray) -> list:
+def _metrics(change, tokens: np.ndarray) -> list:
     total, price = int(change.reprefill.sum()), PRICES["kimi-k3"]
     mean = int(tokens.sum()) // len(tokens)
     seconds = int(change.reprefill.max()) * prefill_time(mean) / mean
@@ -204,9 +204,8 @@ EXPERIMENT = Experiment(
     name=Text("Minimal disruption"),
     title=Text("Minimal disruption: who loses a prefix when clusters change"),
     question=Text(
-        "A cluster joins, or dies. Every session that then lands elsewhere has lost its prefix, "
-        "and some cluster must prefill it again. How many sessions move, how many had to, and on "
-        "whom does the work fall?"
+        "A cluster joins, or dies. Every session that then lands elsewhere has lost its prefix, and some cluster must "
+        "prefill it again. How many sessions move, how many had to, and on whom does the work fall?"
     ),
     params=(
         Param(
@@ -266,9 +265,8 @@ EXPERIMENT = Experiment(
             "modulo",
             Text("Modulo"),
             Text(
-                "Ten clusters become eleven under hash mod n: ten of eleven "
-                "sessions move, nearly all between clusters that were there "
-                "before and after."
+                "Ten clusters become eleven under hash mod n: ten of eleven sessions move, nearly all between clusters "
+                "that were there before and after."
             ),
             {"scheme": "modulo"},
         ),
@@ -276,9 +274,8 @@ EXPERIMENT = Experiment(
             "death",
             Text("A cluster dies"),
             Text(
-                "Cluster d dies and its sessions go to their own "
-                "secondaries: a tenth of all sessions, spread over nine "
-                "clusters, none of which takes more than about a fifth."
+                "Cluster d dies and its sessions go to their own secondaries: a tenth of all sessions, spread over "
+                "nine clusters, none of which takes more than about a fifth."
             ),
             {"after": "abcefghij", "failover": "secondary"},
         ),
@@ -286,9 +283,8 @@ EXPERIMENT = Experiment(
             "victim",
             Text("One victim"),
             Text(
-                "Cluster d dies and the next in the list takes everything: "
-                "one cluster has to prefill it all, and is likely to be "
-                "the next to fall."
+                "Cluster d dies and the next in the list takes everything: one cluster has to prefill it all, and is "
+                "likely to be the next to fall."
             ),
             {"after": "abcefghij", "mistake": "neighbour"},
             breaks=("spread",),
@@ -297,8 +293,7 @@ EXPERIMENT = Experiment(
             "one-point",
             Text("One point each"),
             Text(
-                "A ring with one point per cluster: as few sessions "
-                "move as with many, and all of them to the one next "
+                "A ring with one point per cluster: as few sessions move as with many, and all of them to the one next "
                 "clockwise."
             ),
             {"after": "abcefghij", "vnodes": 1},
@@ -307,10 +302,8 @@ EXPERIMENT = Experiment(
             "jump-middle",
             Text("Jump loses a middle one"),
             Text(
-                "Jump knows numbers only. When d goes, e "
-                "to j move up a place, and with them "
-                "most sessions: jump is minimal only at "
-                "the end of the list."
+                "Jump knows numbers only. When d goes, e to j move up a place, and with them most sessions: jump is "
+                "minimal only at the end of the list."
             ),
             {"after": "abcefghij", "scheme": "jump"},
         ),
@@ -318,10 +311,8 @@ EXPERIMENT = Experiment(
             "maglev",
             Text("Maglev's price"),
             Text(
-                "A table of 251 entries moves half as many sessions "
-                "again as fair shares need, one of 65,537 hardly more. "
-                "The table buys an even spread and a look-up in one "
-                "step."
+                "A table of 251 entries moves half as many sessions again as fair shares need, one of 65,537 hardly "
+                "more. The table buys an even spread and a look-up in one step."
             ),
             {"scheme": "maglev", "table": 251},
         ),
@@ -329,8 +320,7 @@ EXPERIMENT = Experiment(
             "places",
             Text("Names that shift"),
             Text(
-                "Cluster d dies and clusters are hashed by place, so "
-                "e to j inherit each other's names. The ring is "
+                "Cluster d dies and clusters are hashed by place, so e to j inherit each other's names. The ring is "
                 "innocent and moves most sessions all the same."
             ),
             {"after": "abcefghij", "mistake": "places"},

@@ -97,7 +97,7 @@ def growth_table(p, keys: np.ndarray, seed: int) -> Table:
     )
 
 
-def spread_table(p, keys: np.ndarray, before: str, seed: int) -> Table:
+def spread_table(keys: np.ndarray, before: str, seed: int) -> Table:
     """A ring's cluster dies: the busiest heir's share against points per cluster, for the second chart."""
     rows, keys = [], keys[:CHART_SESSIONS]
     for points in CHART_POINTS if len(before) > 1 else ():
@@ -150,7 +150,7 @@ def growth_figure(table: Table, p) -> Figure:
     )
 
 
-def spread_figure(table: Table, p) -> Figure:
+def spread_figure(p) -> Figure:
     """With few points a dead cluster's sessions fall on few heirs."""
     styles = {"ring": ("ordinary", [1, 0]), "even": ("snapshot", [5, 4])}
     labels = [(64, 0.86, Text("— ring"), "ordinary"), (64, 0.76, Text("– – spread evenly"), "snapshot")]

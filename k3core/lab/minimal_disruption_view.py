@@ -64,7 +64,7 @@ def event_words(log: dict) -> Text:
     return Text("New: {added}.", added=added) if added else Text("No cluster comes or goes.")
 
 
-def captions(log: dict, p) -> list:
+def captions(log: dict) -> list:
     """One sentence or two per frame."""
     said = [
         Text(

@@ -71,10 +71,10 @@ def _caption(log: dict, frame: dict) -> Text:
     if kind == "refuse":
         return Text("{name} will need {need} blocks, more than the pool has. It can never run, so it is refused now.",
                     name=name, need=number(frame["need"]))
-    return _fork_or_leave(log, frame, rows + states)
+    return _fork_or_leave(frame, rows + states)
 
 
-def _fork_or_leave(log: dict, frame: dict, copied: int) -> Text:
+def _fork_or_leave(frame: dict, copied: int) -> Text:
     kind, name = frame["kind"], frame["request"]
     if kind == "fork":
         return Text("{name} goes on from {source} another way. It shares all {count} blocks: each counts two "

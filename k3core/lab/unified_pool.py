@@ -246,8 +246,7 @@ EXPERIMENT = Experiment(
         Param("forget", Text("Forget"), "choice", "nothing", breaker=True,
               choices=(("nothing", Text("nothing")), ("rope", Text("the shared key slice")),
                        ("heads", Text("the heads"))),
-              help=Text("The last 64 of a row's 576 values in the scores; or that a page is laid out head by "
-                        "head.")),
+              help=Text("The last 64 of a row's 576 values in the scores; or that a page is laid out head by head.")),
     ),
     presets=(
         Preset("crossover", Text("At the crossover"),

@@ -74,7 +74,7 @@ def run(p, seed: int):
         metrics=_metrics(p, mine, equal, fading[0], rounding, chosen),
         checks=_checks(p, mine, fading, rounding),
         tables={"ways": ways_table(p, mine, equal), "fade": fade_table(p, *fading)},
-        figures=[view.fade_figure(p, caught)],
+        figures=[view.fade_figure(caught)],
         scenes=[
             Scene("runs", Text("Three runs of the same stream"), view.run_events(p, mine, letters),
                   view.run_captions(p, mine, letters), poster=view.run_poster(mine)),

@@ -66,7 +66,7 @@ def run_captions(p, built: dict, letters: str = "") -> list:
     resumed, hurt = built["resumed_run"]["moments"], built["deviated"]["moments"]
     captions = [Text("Before the first token. All three runs start from the same state.")]
     for tick in range(1, ticks(built)):
-        said = [text for text in (_about_resumed(p, resumed, tick), _about_hurt(p, hurt, tick)) if text]
+        said = [text for text in (_about_resumed(p, resumed, tick), _about_hurt(hurt, tick)) if text]
         if not said:
             said = [Text("The runs have read {a}, {b} and {c} tokens.", a=min(tick, TOKENS),
                          b=at_tick(resumed, tick)["read"], c=at_tick(hurt, tick)["read"])]
@@ -99,7 +99,7 @@ def _about_resumed(p, lane: list, tick: int):
     return None
 
 
-def _about_hurt(p, lane: list, tick: int):
+def _about_hurt(lane: list, tick: int):
     if tick >= len(lane):
         return None
     now = lane[tick]
@@ -367,7 +367,7 @@ def _part(part: dict, look: str, x: float, y: float, cell: float, hottest: float
 # --- a deviation fading ---
 
 
-def fade_figure(p, caught) -> Figure:
+def fade_figure(caught) -> Figure:
     """What is left of a deviation if nobody corrects it."""
     styles = {"measured": ("miss", [1, 0]), "bound": ("snapshot", [6, 4])}
     y = charts.quantitative("share", None, axis={"format": "~%", "title": None}) | {"scale": {"type": "log"}}
