@@ -26,7 +26,12 @@ def main():
     status = subprocess.call([sys.executable, "build_site.py"], cwd=ROOT, env=environment)
     if status:
         return status
-    return subprocess.call([sys.executable, "-m", "pytest"] + sys.argv[1:], cwd=ROOT, env=environment)
+    return subprocess.call([sys.executable, "-m", "pytest"] + (sys.argv[1:] or side_by_side()), cwd=ROOT, env=environment)
+
+
+def side_by_side():
+    """The whole suite runs in several processes, each with a browser of its own."""
+    return ["-n", str(min(4, os.cpu_count() or 1)), "--dist", "worksteal"]
 
 
 def find_traces():
