@@ -1,26 +1,18 @@
 """Moving between pages over http: the content changes, the interpreter stays, and nothing is left behind."""
 
-import itertools
 import os
 import shutil
 
 import pytest
 from visit import SLUG, TAB, expected
+from wander import arrived, growth, rail
 
 OTHER = "page-table"
-MARK = "() => { window.__mark = (window.__mark || 0) + 1; window.__engine = K3.lab.engine; window.__worker = K3.lab.engine.worker; }"
-
-
-def rail(visit, page: str):
-    """Follow a link of the rail, and wait until the page it names is in place."""
-    visit.page.locator(f'.rail a[href$="{page}.html"]').click()
-    arrived(visit, page)
-
-
-def arrived(visit, page: str):
-    visit.page.wait_for_function("""(page) => K3.navigation.shown.endsWith(page + ".html")
-      && K3.navigation.shown === location.pathname + location.search""", arg=page)
-    visit.page.evaluate("() => K3.lab && K3.lab.prediction.reveal()")
+MARK = """() => {
+  window.__mark = (window.__mark || 0) + 1;
+  window.__engine = K3.lab.engine;
+  window.__worker = K3.lab.engine.worker;
+}"""
 
 
 def same_document(visit) -> bool:
@@ -108,7 +100,8 @@ def test_the_language_changes_with_state_and_words(arrival):
     arrived(arrival, SLUG)
     arrival.settle()
     assert same_document(arrival) and arrival.page.locator("html").get_attribute("lang") == "zh-Hans"
-    assert arrival.shown() == expected(SLUG, {"dk": 64}, lang="zh") and "本页内的 Python" in arrival.text("#status .words")
+    assert arrival.shown() == expected(SLUG, {"dk": 64}, lang="zh")
+    assert "本页内的 Python" in arrival.text("#status .words")
     said = arrival.page.evaluate("""() => new Promise((resolve) => {
       const button = document.getElementById("copy");
       new MutationObserver(() => resolve(button.textContent)).observe(button, { childList: true });
@@ -118,10 +111,8 @@ def test_the_language_changes_with_state_and_words(arrival):
 
 
 def test_a_page_without_a_lab_and_back(arrival):
-    rail_links = arrival.page.evaluate("() => [...document.querySelectorAll('a')].map((link) => link.href)")
-    assert any(link.endswith("glossary.html") or "glossary.html#" in link for link in rail_links)
-    arrival.page.evaluate("""() => { const link = [...document.querySelectorAll("a")].find((node) => node.href.includes("glossary.html"));
-      link.click(); }""")
+    arrival.page.evaluate("""() => [...document.querySelectorAll("a")]
+      .find((node) => /glossary[.]html(#|$)/.test(node.href)).click()""")
     arrived(arrival, "glossary")
     assert arrival.page.evaluate("() => K3.lab === null && K3.page.experiment === undefined") and same_document(arrival)
     arrival.page.go_back()
@@ -142,8 +133,10 @@ def test_a_link_to_a_place_on_another_page_leads_there(arrival):
     }""")
     arrived(arrival, "glossary")
     arrival.page.wait_for_function("(id) => document.activeElement.id === id", arg=place)
-    top, height = arrival.page.evaluate("(id) => [document.getElementById(id).getBoundingClientRect().top, innerHeight]", place)
-    assert 0 <= top < height
+    assert arrival.page.evaluate("""(id) => {
+      const { top } = document.getElementById(id).getBoundingClientRect();
+      return top >= 0 && top < innerHeight;
+    }""", place)
 
 
 def test_the_newest_click_wins(arrival):
@@ -229,35 +222,8 @@ def test_from_disk_the_browser_navigates(visit, roots):
     assert tab.shown() == expected(OTHER)
 
 
-def measured(visit) -> dict:
-    """What the page holds once everything that can go has gone; bytes and counts."""
-    session = visit.context.new_cdp_session(visit.page)
-    session.send("HeapProfiler.enable")
-    session.send("Performance.enable")
-    for _ in range(2):
-        session.send("HeapProfiler.collectGarbage")
-    metrics = {entry["name"]: entry["value"] for entry in session.send("Performance.getMetrics")["metrics"]}
-    session.detach()
-    return {"heap": metrics["JSHeapUsedSize"], "nodes": metrics["Nodes"], "listeners": metrics["JSEventListeners"],
-            "documents": metrics["Documents"], "python": visit.page.evaluate("() => K3.lab.engine.memory")}
-
-
-def wander(visit, steps: int):
-    """So many switches between tabs, each with two runs."""
-    pages = itertools.cycle([SLUG, "page-table", "prefix-hit", "consistent-hashing"])
-    for page in itertools.islice(pages, steps):
-        rail(visit, page)
-        visit.settle()
-        visit.page.evaluate("() => K3.lab.run()")
-        visit.settle()
-
-
 def test_sixty_switches_leave_little_behind(arrival):
-    wander(arrival, 4)
-    before = measured(arrival)
-    wander(arrival, 60)
-    after = measured(arrival)
+    grown = growth(arrival, 60)
     assert same_document(arrival)
-    growth = {name: after[name] - before[name] for name in after}
-    assert growth["heap"] + growth["python"] < 50e6 * 60 / 200, growth
-    assert growth["nodes"] < 20_000 and growth["listeners"] < 500 and growth["documents"] <= 2, growth
+    assert grown["heap"] + grown["python"] < 50e6 * 60 / 200, grown
+    assert grown["nodes"] < 20_000 and grown["listeners"] < 500 and grown["documents"] <= 2, grown
