@@ -289,6 +289,8 @@ def test_bad_counts():
         decoder.generate([1], -1)
     with pytest.raises(ValueError, match="num_drafts"):
         Speculation(decoder, [1], PromptLookup(), SnapshotStore, -1)
+    with pytest.raises(ValueError, match="longest must be at least 1 token, not 0"):
+        PromptLookup(0)
     with pytest.raises(ValueError, match="acceptance"):
         NoisyOracle([1], 1.5, 64, np.random.default_rng(0))
 
@@ -300,6 +302,7 @@ def without(mapping, key):
 @pytest.mark.parametrize(
     "weights, config, words",
     [
+        (WEIGHTS, ["kv_lora_rank"], "must be a mapping of names to values, not list"),
         (WEIGHTS, without(CONFIG, "kv_lora_rank"), "no 'kv_lora_rank'"),
         (WEIGHTS, {**CONFIG, "mla_use_nope": False}, "no rotary embedding"),
         (WEIGHTS, {**CONFIG, "attn_res_block_size": 12}, "attention residuals"),

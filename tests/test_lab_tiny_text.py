@@ -95,6 +95,12 @@ def test_every_token_has_a_glyph_of_its_own():
     assert tiny_text.glyphs(encode("a b\n")) == "a␣b⏎" and tiny_text.glyphs([START]) == "∅"
 
 
+def test_a_near_tie_is_said():
+    assert tiny_text.margin_words(0.25) == "0.25" == tiny_text.margin_line(0.25).args["margin"]
+    assert "another machine may choose another token" in tiny_text.margin_words(9e-5).render("en")
+    assert tiny_text.margin_words(9e-5).render("zh") in tiny_text.margin_line(9e-5).render("zh")
+
+
 @pytest.mark.parametrize("prompt", ["café", "词元", "\ud800", "a\u00a0b"])
 def test_what_is_not_ascii_is_named(prompt):
     with pytest.raises(ParamError, match="ASCII only") as caught:

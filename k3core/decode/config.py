@@ -57,31 +57,21 @@ def read_config(config):
     if not isinstance(config, dict):
         raise ValueError(f"the configuration must be a mapping of names to values, not {type(config).__name__}")
     config = config.get("text_config", config)
-    published = config.get("linear_attn_config")
-    if published is not None:
-        full = set(_need(published, "full_attn_layers"))
-        layers = tuple("mla" if i + 1 in full else "kda" for i in range(_need(config, "num_hidden_layers")))
-        kda = {"heads": "num_heads", "dim": "head_dim", "conv": "short_conv_kernel_size"}
-        source = published
-    else:
-        kinds = {"linear_attention": "kda", "full_attention": "mla"}
-        layers = tuple(kinds.get(kind, kind) for kind in _need(config, "layer_types"))
-        kda = {"heads": "linear_num_heads", "dim": "linear_head_dim", "conv": "linear_conv_kernel_dim"}
-        source = config
+    layers, source, (heads, dim, conv) = _linear_attention(config)
     if config.get("mla_use_nope") is False:
         raise ValueError("mla_use_nope must be true: this decoder has no rotary embedding")
     if config.get("attn_res_block_size"):
         raise ValueError("attn_res_block_size must be unset: this decoder has no attention residuals")
-    dim = _need(source, kda["dim"])
+    dim = _need(source, dim)
     return DecoderConfig(
         vocab_size=_need(config, "vocab_size"),
         hidden_size=_need(config, "hidden_size"),
         intermediate_size=_need(config, "intermediate_size"),
         layers=layers,
-        kda_heads=_need(source, kda["heads"]),
+        kda_heads=_need(source, heads),
         kda_key_dim=dim,
         kda_value_dim=dim,
-        conv_kernel=_need(source, kda["conv"]),
+        conv_kernel=_need(source, conv),
         gate_rank=dim,
         gate_lower_bound=source.get("gate_lower_bound"),
         full_rank_gate=bool(source.get("use_full_rank_gate")),
@@ -97,6 +87,18 @@ def read_config(config):
         situ_linear_beta=config.get("activation_situ_linear_beta", 25.0),
         rms_norm_eps=config.get("rms_norm_eps", 1e-5),
     )
+
+
+def _linear_attention(config):
+    """(kinds of the layers, the mapping that describes KDA, its keys for heads, head size and convolution)."""
+    published = config.get("linear_attn_config")
+    if published is not None:
+        full = set(_need(published, "full_attn_layers"))
+        layers = tuple("mla" if i + 1 in full else "kda" for i in range(_need(config, "num_hidden_layers")))
+        return layers, published, ("num_heads", "head_dim", "short_conv_kernel_size")
+    kinds = {"linear_attention": "kda", "full_attention": "mla"}
+    layers = tuple(kinds.get(kind, kind) for kind in _need(config, "layer_types"))
+    return layers, config, ("linear_num_heads", "linear_head_dim", "linear_conv_kernel_dim")
 
 
 def _need(config, key):

@@ -136,9 +136,9 @@ def _roles(world: World, block: int) -> list:
 def _found(world: World, prefix: tuple[int, int]) -> dict:
     """Where the rows and the states of a prefix are found, and whether they are what they stand for."""
     key = world.scope.links[prefix].key
-    rows = [[[entry.blocks[0], world._wrong_rows(entry.blocks[0], *prefix) is None]]
+    rows = [[[entry.blocks[0], world.wrong_rows(entry.blocks[0], *prefix) is None]]
             for entry in world.cache.rows.of_key(key)]
-    states = [[[block, world._holds_state(block, group, prefix)] for group, block in enumerate(entry.blocks, 1)]
+    states = [[[block, world.holds_state(block, group, prefix)] for group, block in enumerate(entry.blocks, 1)]
               for entry in world.cache.checkpoints.of_key(key)]
     return {"name": prefix_name(world.scope, prefix), "rows": _worst(rows), "states": _worst(states)}
 
@@ -162,11 +162,11 @@ def _reads(world: World, request: int) -> list | None:
         cells = _cells(world, block)
         held = cells[position % scope.page_tokens] if len(cells) == scope.page_tokens else _held(world, block)
         reads.append({"row": position + 1, "group": 0, "block": block, "right": token_name(prefix), "held": held,
-                      "ok": world._holds_row(block, position, prefix)})
+                      "ok": world.holds_row(block, position, prefix)})
     prefix = scope.prefix(request, length)
     for group, [block] in enumerate(states, 1):
         held = _held(world, block)
-        right = world._holds_state(block, group, prefix)
+        right = world.holds_state(block, group, prefix)
         reads.append({"row": 0, "group": group, "block": block, "right": prefix_name(scope, prefix),
                       "held": prefix_name(scope, prefix) if right else held, "ok": right})
     return reads

@@ -185,21 +185,23 @@ class World:
         """What a request that continues at `length` finds in its blocks instead of its own prefix."""
         table = self.tables.tables[request]
         for group, [block] in enumerate(table[1:], 1):
-            if not self._holds_state(block, group, self.scope.prefix(request, length)):
+            if not self.holds_state(block, group, self.scope.prefix(request, length)):
                 return (f"request {request} reads block {block} as its state of group {group} after {length} "
                         f"tokens, but it holds {self.describe(block)}")
         for position in range(length):
             block = table[0][position // self.scope.page_tokens]
-            if not self._holds_row(block, position, self.scope.prefix(request, position + 1)):
+            if not self.holds_row(block, position, self.scope.prefix(request, position + 1)):
                 return (f"request {request} reads block {block} as its row of token {position}, but it holds "
                         f"{self.describe(block)}")
         return None
 
-    def _holds_state(self, block: int, group: int, prefix: tuple[int, int]) -> bool:
+    def holds_state(self, block: int, group: int, prefix: tuple[int, int]) -> bool:
+        """Whether a block holds a group's state after a prefix; zeros are the state before the first token."""
         content = self.content.get(block)
         return content == (group, prefix) or (content == ZERO and prefix[1] == 0)
 
-    def _holds_row(self, block: int, position: int, prefix: tuple[int, int]) -> bool:
+    def holds_row(self, block: int, position: int, prefix: tuple[int, int]) -> bool:
+        """Whether a page has, where the row of `position` stands, the last row of a prefix."""
         content = self.content.get(block)
         return _is_page(content) and content[1][position % self.scope.page_tokens] == prefix
 
@@ -218,20 +220,21 @@ class World:
         """A registered entry whose blocks do not hold the prefix it stands for, in words."""
         for prefix, link in self.scope.links.items():
             for entry in self.cache.rows.of_key(link.key):
-                problem = self._wrong_rows(entry.blocks[0], *prefix)
+                problem = self.wrong_rows(entry.blocks[0], *prefix)
                 if problem:
                     return problem
             for entry in self.cache.checkpoints.of_key(link.key):
                 for group, block in enumerate(entry.blocks, 1):
-                    if not self._holds_state(block, group, prefix):
+                    if not self.holds_state(block, group, prefix):
                         return (f"the state of {self._name(prefix)} is found in block {block} for group "
                                 f"{group}, but it holds {self.describe(block)}")
         return None
 
-    def _wrong_rows(self, block: int, request: int, length: int) -> str | None:
+    def wrong_rows(self, block: int, request: int, length: int) -> str | None:
+        """What is wrong with the page in which the rows up to `length` of a request's prompt end, in words."""
         size = self.scope.page_tokens
         for position in range((length - 1) // size * size, length):
-            if not self._holds_row(block, position, self.scope.prefix(request, position + 1)):
+            if not self.holds_row(block, position, self.scope.prefix(request, position + 1)):
                 return (f"the rows of {self._name((request, length))} are found in block {block}, but it "
                         f"holds {self.describe(block)}")
         return None
