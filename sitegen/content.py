@@ -16,12 +16,15 @@ from pygments.lexers import PythonLexer
 from sitegen import glossary
 
 CONTENT = Path(__file__).parent / "content"
+FULL_WIDTH = tuple("，。；：、！？（）「」")  # as wide as a character, with room beside them
 
 
 def prose(lang: str, name: str, here: str = "") -> str:
     """`content/<lang>/<name>.md` as HTML; the first occurrence of a term in each section is a link to the glossary,
     which lies `here` from the page. Raises FileNotFoundError."""
     markdown = _markdown()
+    if lang == "zh":
+        markdown.core.ruler.push("spaces", lambda state: _close_up(state.tokens))
     markdown.core.ruler.push("terms", lambda state: _link_terms(state.tokens, lang, name, here))
     markdown.core.ruler.push("reports", lambda state: _name_reports(state.tokens))
     return markdown.render(_text(lang, name))
@@ -89,6 +92,17 @@ def _math_block(_renderer, tokens, index, _options, _env) -> str:
 
 def _equation(tex: str, options: dict) -> str:
     return mathml(tex, display="block" if options["display_mode"] else "inline")
+
+
+def _close_up(tokens: list) -> None:
+    """Takes out the space after a full-width mark of punctuation, which Markdown needs after bold words and has where a
+    line of the source ends; the mark brings its own."""
+    for token in tokens:
+        last = ""
+        for child in token.children or []:
+            if last in FULL_WIDTH and child.type in ("text", "softbreak"):
+                child.type, child.content = "text", child.content.lstrip(" ")
+            last = child.content[-1:] or last
 
 
 def _link_terms(tokens: list, lang: str, page: str, here: str) -> None:

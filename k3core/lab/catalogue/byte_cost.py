@@ -7,10 +7,10 @@ ZH = {
     "position of the window cost if the state is copied, and how many if only its inputs are kept?":
         "草稿词元可能被拒绝，因此它对循环状态的影响必须能够撤销。如果复制状态，窗口的每个位置要多少字节？如果只保存输入，又要多少？",
     "k, v, g, β in fp32": "k、v、g、β 均为 fp32",
-    "k, v, β in bf16, g in fp32": "k、v、β 为 bf16,g 为 fp32",
+    "k, v, β in bf16, g in fp32": "k、v、β 为 bf16，g 为 fp32",
     "k, v, g, β in bf16": "k、v、g、β 均为 bf16",
-    "u in fp32, k and g in bf16": "u 为 fp32,k 与 g 为 bf16",
-    "k and v in bf16, g and β in fp32": "k 与 v 为 bf16,g 与 β 为 fp32",
+    "u in fp32, k and g in bf16": "u 为 fp32，k 与 g 为 bf16",
+    "k and v in bf16, g and β in fp32": "k 与 v 为 bf16，g 与 β 为 fp32",
     "the snapshot arrays are as large as the formula says": "快照数组的大小与公式一致",
     "the record arrays are as large as the formula says": "记录数组的大小与公式一致",
     "replaying the records gives the last snapshot again": "重放记录得到的状态与最后一份快照相同",
@@ -60,10 +60,10 @@ ZH = {
         "每个词元、每个头 1,024 B，是快照的 1/64；每个序列 51.75 MiB，而不是 3.23 GiB。",
     "dk = dv = 16": "dk = dv = 16",
     "A window of 4 at fp32, conv inputs kept: 4,096 B of snapshots, 1,552 B of records. The gap of small heads is small.":
-        "窗口为 4,fp32，保存卷积输入：快照 4,096 B，记录 1,552 B。头小，差距也小。",
+        "窗口为 4，fp32，保存卷积输入：快照 4,096 B，记录 1,552 B。头小，差距也小。",
     "A ratio near 7.9": "约 7.9 倍",
     "At dk = dv = 16 with k, v, β in bf16 and g in fp32 a snapshot costs 7.88 records.":
-        "dk = dv = 16,k、v、β 为 bf16,g 为 fp32 时，一份快照相当于 7.88 条记录。",
+        "dk = dv = 16，k、v、β 为 bf16，g 为 fp32 时，一份快照相当于 7.88 条记录。",
     "Forget the gate": "忘记门控",
     "The formula says 1,028 B, the arrays hold 1,540 B: the check fails by the 512 B of every gate.":
         "公式说每条记录 1,028 B，数组里却是 1,540 B：检查失败，每条正好差门控的 512 B。",
