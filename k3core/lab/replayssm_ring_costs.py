@@ -268,7 +268,7 @@ def length_figure(state: int, record: int, table: Table) -> Figure:
 
 def storage_figure(p, table: Table) -> Figure:
     """What grows exponentially is the tree, in both designs; what a chain needs is linear, in both."""
-    at = {"snapshot-chain": 3}  # at the end, where the other names are, it meets the tree of inputs
+    at = {"snapshot-chain": 5}  # at the end, where the other names are, it meets the tree of inputs
     heights = {(row[0], row[1]): row[2] for row in table.rows}
     names = {"snapshot-chain": Text("states, chain"), "record-chain": Text("inputs, chain")}
     if p.branching > 1:

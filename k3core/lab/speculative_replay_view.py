@@ -353,6 +353,5 @@ def memory_figure() -> Figure:
                       {"mark": {"type": "bar", "strokeWidth": 1},
                        "encoding": bars | {"color": colour, "stroke": colour, "fillOpacity": faint}},
                       {"mark": {"type": "rule", "strokeDash": [3, 3]}, "encoding": claim},
-                      {"mark": words | {"stroke": "var(--paper)", "strokeWidth": 5}, "encoding": labels},
                       {"mark": words, "encoding": labels},
                   ]})

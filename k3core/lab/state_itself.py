@@ -15,6 +15,8 @@ MOST_ROWS = 32  # a larger state is drawn in squares of several values
 SHORTEST, LONGEST = 0.1, 1000.0  # tokens: the ends of the scale of half-lives
 FOREVER = 10_000.0  # half-lives beyond are not told apart
 GAP = 16  # between two heads
+WIDEST = 245  # a map
+ROOMY = 200  # from this width on, the gates have a name and a finer scale
 
 
 def half_lives(g) -> np.ndarray:
@@ -85,8 +87,8 @@ def draw(result: Result, scene: Scene, frame: int, lang: str, narrow: bool) -> P
     now = scene.events["frames"][frame]
     heads, width = len(now["heat"]), 340 if narrow else 720
     per_row = min(heads, 2 if narrow else 4)
-    panel = min((width - (per_row - 1) * GAP) / per_row, 340)
-    side = panel * 0.72
+    panel = (width - (per_row - 1) * GAP) / per_row  # what a map leaves of it belongs to the gates
+    side = min(panel * 0.72, WIDEST)
     tall = side + 44
     parts = []
     for head in range(heads):
@@ -119,7 +121,9 @@ def _head(now: dict, head: int, x: float, y: float, side: float, panel: float, l
     left, wide, bar = x + side + 6, panel - side - 6, side / len(lives)
     parts += [d.rect(left, top + i * bar, max(0.5, wide * _place(life)), max(0.5, bar * 0.8), "gate")
               for i, life in enumerate(lives)]
-    for tokens in (1, 100):
+    if wide >= ROOMY:
+        parts.append(d.text(left, y + 14, middle, "label small"))
+    for tokens in (1, 10, 100) if wide >= ROOMY else (1, 100):
         at = left + wide * _place(tokens)
         parts += [d.line(at, top, at, top + side + 4),
                   d.text(at, top + side + 16, str(tokens), "label small", "middle")]

@@ -253,10 +253,7 @@ def curve_figure(table: Table, context: int) -> Figure:
     def label(name: str, index: int, **mark) -> dict:
         tokens, size = [row[1:] for row in table.rows if row[0] == name][index]
         layer = charts.label_layer("tokens", "bytes", [(tokens, size, TITLES[name], _STYLES[name][0])])
-        words = layer | {"mark": layer["mark"] | mark}
-        # Lines lie close together: a rim in the colour of the paper keeps the names readable.
-        return {"layer": [words | {"mark": words["mark"] | {"stroke": "var(--paper)", "strokeWidth": 4}},
-                          words]}
+        return layer | {"mark": layer["mark"] | mark}
 
     at_the_end = [label(name, -1) for name in ("llama-3.3-70b", "deepseek-v3", "kimi-k3", "deepseek-v4-pro")]
     x = charts.quantitative("tokens", Text("tokens of the context"), log=True)
