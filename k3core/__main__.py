@@ -1,6 +1,10 @@
 """`python -m k3core`."""
 
-from k3core.cli import main
+if __name__ == "__main__":  # and not in the processes of a sweep, which come by here
+    try:
+        from k3core.cli import main
 
-if __name__ == "__main__":
-    raise SystemExit(main())
+        status = main()
+    except KeyboardInterrupt:  # while modules are loaded
+        status = 130
+    raise SystemExit(status)

@@ -7,6 +7,9 @@ import os
 import sys
 
 from k3core import __version__, cli_fleet, cli_hash, cli_replay, cli_run, cli_size, cli_sweep, cli_tabs
+from k3core.lab.params import shown
+
+LONGEST = 1000  # characters of an error
 
 
 class Parser(argparse.ArgumentParser):
@@ -50,16 +53,21 @@ def _print(text: str, end: str = "\n") -> None:
 
 def _say(message: str, error: BaseException, status: int) -> int:
     """One line on standard error, an error's notes at its end -> the exit status."""
-    line = "; ".join([message, *getattr(error, "__notes__", ())])
-    with contextlib.suppress(OSError):
-        print(f"k3core: {' '.join(line.split())}", file=sys.stderr, flush=True)
+    line = " ".join("; ".join([message, *getattr(error, "__notes__", ())]).split())
+    if len(line) > LONGEST:  # it quotes something very long
+        line = f"{line[:LONGEST // 2]} ... {line[-LONGEST // 3:]}"
+    if sys.stderr:
+        with contextlib.suppress(OSError):
+            print(f"k3core: {line}", file=sys.stderr, flush=True)
     return status
 
 
 def _words(error: Exception) -> str:
     """What is wrong; where the system says it, the file and its words, without their number."""
+    if isinstance(error, UnicodeEncodeError):
+        return f"{shown(error.object)} is not text in UTF-8"
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        return error.strerror if error.filename is None else f"{error.filename or shown('')}: {error.strerror}"
     return str(error)
 
 

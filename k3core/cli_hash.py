@@ -1,5 +1,6 @@
 """`python -m k3core hash`: which node serves which key, as data and as text."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from .fleet.balance import balance
 from .fleet.hashing import SCHEMES, Bounded, Maglev, Ring, load_cap, make_scheme, node_names
+from .lab.params import shown
 
 SHOWN = 40  # rows of a list that the plain text shows
 
@@ -106,16 +108,12 @@ def _sorted(nodes: list[str], options: dict) -> tuple[list[str], dict]:
 def _keys(text: str) -> list[int] | list[str]:
     """Keys from a file, one per line, or from the text itself; integers if every one is decimal."""
     try:
-        is_file = Path(text).is_file()
-    except OSError:  # too long for a file name
-        is_file = False
-    try:
-        keys = Path(text).read_text(encoding="utf-8").splitlines() if is_file else text.split(",")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"cannot read {text}: {error}") from None
+        keys = Path(text).read_text(encoding="utf-8-sig").splitlines() if os.path.exists(text) else text.split(",")
+    except UnicodeDecodeError:
+        raise ValueError(f"{text}: this is not text in UTF-8") from None
     keys = [key.strip() for key in keys if key.strip()]
     if not keys:
-        raise ValueError(f"--keys {text!r} holds no key")
+        raise ValueError(f"--keys {shown(text)} holds no key")
     return [int(key) for key in keys] if all(key.isdecimal() for key in keys) else keys
 
 
@@ -123,14 +121,14 @@ def _integer(name: str, text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise ValueError(f"{name} is {text!r}; it must be a whole number") from None
+        raise ValueError(f"{name} is {shown(text)}; it must be a whole number") from None
 
 
 def _number(name: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ValueError(f"{name} is {text!r}; it must be a number, for example 1.25") from None
+        raise ValueError(f"{name} is {shown(text)}; it must be a number, for example 1.25") from None
 
 
 def render(answer: dict) -> list[str]:

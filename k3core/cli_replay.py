@@ -61,6 +61,8 @@ def answer(trace: str, requests: Iterable[Request], model: Model, options: dict)
         counts = finish(replay(requests, cache))
     except TraceError as error:
         raise ValueError(f"{trace}, {error}") from None
+    except ValueError as error:  # of the whole trace
+        raise ValueError(f"{trace}: {error}") from None
     return {"trace": trace, "policy": str(cache.policy), "grain": grain, "hash_block": hash_block,
             "capacity_bytes": capacity, "eviction": options["eviction"], "model": model.name,
             "tp": options["tp"], "kv_dtype": options["kv_dtype"], "block_bytes": cache.block_bytes,

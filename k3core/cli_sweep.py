@@ -74,7 +74,7 @@ def _compute(sweep, indices: list, journal, progress, jobs: int, scheduler: str 
     from .sweep.running import compute
 
     files = list(set(sweep.files.values()))
-    if scheduler:
+    if scheduler is not None:
         pool = Cluster(sweep.command, files, scheduler)
     else:
         pool = Processes(sweep.command, files, min(jobs, len(indices)))
@@ -86,7 +86,8 @@ def _compute(sweep, indices: list, journal, progress, jobs: int, scheduler: str 
 
 def render(answer: dict) -> list[str]:
     """The counts and paths as lines for a terminal."""
-    lines = [f"{answer['points']:,} points: {answer['computed']:,} computed now, {answer['kept']:,} before, "
+    points = "1 point" if answer["points"] == 1 else f"{answer['points']:,} points"
+    lines = [f"{points}: {answer['computed']:,} computed now, {answer['kept']:,} before, "
              f"{answer['failed']:,} failed"]
     lines += [f"  {error}" for error in answer["errors"]]
     if answer["failed"] > len(answer["errors"]):
@@ -100,7 +101,7 @@ def render(answer: dict) -> list[str]:
 def _jobs(args) -> int:
     if args.jobs is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if args.scheduler:
+    if args.scheduler is not None:
         raise ValueError("--jobs is for this machine; with --scheduler the cluster decides")
     if not (args.jobs.isascii() and args.jobs.isdigit() and 1 <= int(args.jobs[:5]) <= 1024):
         raise ValueError(f"--jobs is {args.jobs!r}; it must be a whole number from 1 to 1024")

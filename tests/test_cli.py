@@ -154,6 +154,64 @@ def test_api_and_command_line_say_the_same(run):
     assert run("run", "byte-cost", "--set", "dk=0")[2] == f"k3core: {caught.value}\n"
 
 
+# --- files that are not what they should be ---
+
+READS_A_FILE = {
+    "size": ["size", "FILE"], "replay": ["replay", "FILE"], "model": ["replay", "trace.csv", "--model", "FILE"],
+    "keys": ["hash", "modulo", "--nodes", "3", "--keys", "FILE"], "sweep": ["sweep", "FILE"],
+}
+DAMAGED = {
+    "gone": None, "folder": "", "empty": b"", "binary": b"\x00\xff\xfe\x80" * 99, "deep": b"[" * 100_000,
+    "odd\udcff": b"\xff", "n" * 300: None,
+}
+
+
+@pytest.fixture
+def damaged(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("trace.csv").write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n0,5,5\n")
+    Path("loop").symlink_to("loop")
+    for name, content in DAMAGED.items():
+        if isinstance(content, bytes):
+            Path(name).write_bytes(content)
+        elif content is not None:
+            Path(name).mkdir()
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="file names of any bytes")
+@pytest.mark.parametrize("arguments", READS_A_FILE.values(), ids=READS_A_FILE)
+def test_a_damaged_file_costs_one_line_that_names_it(run, damaged, arguments):
+    for name in (*DAMAGED, "loop", ""):
+        status, out, err = run(*(name if argument == "FILE" else argument for argument in arguments))
+        if "--keys" in arguments and (not os.path.exists(name) or name == "deep"):
+            continue  # that is a key
+        assert (status, out) == (2, ""), name
+        assert err.startswith("k3core: ") and err.count("\n") == 1 and len(err) < 1100, err
+        assert name.encode("utf-8", "backslashreplace").decode()[:40] in err, (name, err)
+        assert "Errno" not in err and "codec" not in err and "Traceback" not in err, err
+
+
+def test_a_value_of_any_length_is_quoted_in_part(run):
+    status, out, err = run("hash", "jump", "--nodes", "3", "--keys", "a", "--style", "x" * 50_000)
+    assert (status, out) == (2, "") and err.count("\n") == 1 and len(err) < 1100
+
+
+def test_too_little_memory_is_one_line(run, monkeypatch):
+    def run_out(*args):
+        raise MemoryError
+
+    monkeypatch.setattr("k3core.cli_size.answer", run_out)
+    assert run("size", "kimi-k3") == (2, "", "k3core: this machine has too little memory for that: ask for less\n")
+
+
+def test_ctrl_c_is_one_line_and_status_130(run, monkeypatch):
+    def stop(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("k3core.cli_fleet.answer", stop)
+    assert run("fleet") == (130, "", "k3core: stopped\n")
+
+
 # --- as a process -----------------------------------------------------------------------------------------------
 
 
@@ -172,5 +230,14 @@ def test_a_process_that_is_refused_says_so_in_one_line():
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a POSIX pipe")
 def test_a_reader_that_leaves_early_is_no_error():
-    done = subprocess.run(f"'{sys.executable}' -m k3core tabs --json | true", shell=True, capture_output=True, cwd=ROOT)
-    assert done.stderr == b""
+    for arguments in ("tabs --json", "--help"):
+        command = f"'{sys.executable}' -m k3core {arguments} | true"
+        done = subprocess.run(command, shell=True, capture_output=True, cwd=ROOT)
+        assert done.stderr == b""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_an_output_without_room_is_one_line():
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([sys.executable, "-m", "k3core", "tabs"], stdout=full, stderr=subprocess.PIPE, cwd=ROOT)
+    assert (done.returncode, done.stderr) == (2, b"k3core: cannot write the output: No space left on device\n")

@@ -81,6 +81,13 @@ def test_vip_is_the_same_whatever_the_burst():
     assert calm.classes[0] == wild.classes[0]
 
 
+@pytest.mark.parametrize("times", [["burst=0"], ["burst=1e-300"], ["before=0", "burst=0", "after=0"]])
+def test_a_window_without_length_has_no_load(times):
+    answer, _ = command("--preset", "claim", *(part for time in times for part in ("--set", time)))
+    assert all(run["load_in_burst"] == [] for run in answer["runs"].values())
+    assert (answer["runs"]["strict"]["load"] == []) == (len(times) == 3)
+
+
 def test_progress_reaches_the_total():
     seen = list(play(Scenario(), 0))
     assert seen == sorted(seen) and seen[-1][0] == seen[-1][1]
@@ -96,6 +103,10 @@ def test_progress_reaches_the_total():
         (["--set", "clusters"], "--set takes NAME=VALUE, not 'clusters'"),
         (["--set", "clusters=two"], "clusters is 'two'"),
         (["--set", "clusters=0"], "clusters is 0"),
+        (["--set", "clusters=1001"], "clusters is 1001; it must be at most 1,000"),
+        (["--set", "slots=" + "9" * 30], "slots is 9+; it must be at most 16,777,216"),
+        (["--set", "vip_prompt=16777217"], "vip_prompt is 16777217; it must be at most 16,777,216"),
+        (["--set", "vip_conversations=100001"], "vip_conversations is 100001; it must be at most 100,000"),
         (["--set", "slots=0"], "slots is 0"),
         (["--set", "slots=1"], "reserves 0 slots"),
         (["--set", "vip_percent=100"], "vip_percent is 100"),

@@ -96,7 +96,8 @@ def test_where_nothing_fits_the_last_line_says_what_one_request_takes(model, opt
     assert answer["limit"]["requests_at_max_model_len"] == 0
     said = re.fullmatch(r"Nothing fits: one request of ([\d,]+) tokens takes ([\d,]+) .*bytes. "
                         r"Give --memory-gib ([\d.]+) or more.*\.", lines[-1])
-    assert int(said[2].replace(",", "")) == answer["request_bytes"] == answer["blocks_per_request"] * answer["block_bytes"]
+    need = answer["blocks_per_request"] * answer["block_bytes"]
+    assert int(said[2].replace(",", "")) == answer["request_bytes"] == need
     enough, lines = command(model, *options, "--memory-gib", said[3])
     assert enough["limit"]["requests_at_max_model_len"] == 1 and "Nothing fits" not in "\n".join(lines)
     less = (answer["request_bytes"] - 1) / 2**30

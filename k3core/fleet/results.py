@@ -202,8 +202,10 @@ class Load:
 def offered_load(run: Run, window: tuple[float, float]) -> list[Load]:
     """Load of every pool from the requests that arrived in the window, with the hits they had, spread evenly.
 
-    Rejected requests count as if nothing of them had been cached.
+    Rejected requests count as if nothing of them had been cached. An empty window has no loads.
     """
+    if window[1] <= window[0]:
+        return []
     requests, fleet = run.requests, run.fleet
     budgets = POLICIES[fleet.policy].budgets(fleet.classes, fleet.spec)
     inside = (requests.arrival >= window[0]) & (requests.arrival < window[1])

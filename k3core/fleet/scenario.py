@@ -77,6 +77,9 @@ class Scenario:
             value = getattr(self, field.name)
             if isinstance(value, float) and not isfinite(value):
                 raise ValueError(f"{field.name} is {value}; it must be a finite number")
+            most = MOST.get(field.name, MOST_OF_ANY)
+            if isinstance(value, int) and value > most:
+                raise ValueError(f"{field.name} is {value}; it must be at most {most:,}")
         for name, known in (
             ("policy", POLICIES),
             ("router", ROUTERS),
@@ -153,7 +156,9 @@ class Scenario:
         return Fleet(self.clusters, spec, classes, policy, self.router, planned, build)
 
 
-LARGEST = 2_000_000
+LARGEST = 2_000_000  # requests
+MOST = {"clusters": 1_000, "vip_conversations": 100_000, "ordinary_conversations": 100_000}
+MOST_OF_ANY = 2**24  # slots, blocks, tokens, turns
 BLOCK = 1536  # tokens of MLA rows in a K3 block at TP8 with fp8 rows
 STATE_BLOCKS = 3  # one per group of KDA layers
 
@@ -230,7 +235,7 @@ class Outcome:
 
     @cached_property
     def load_in_burst(self) -> list[Load]:
-        return offered_load(self.run, self.scenario.window) if self.scenario.burst else []
+        return offered_load(self.run, self.scenario.window)
 
     @cached_property
     def checks(self) -> list[Check]:

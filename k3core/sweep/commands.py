@@ -160,7 +160,7 @@ def _text(file: File) -> str:
     try:
         return file.read().decode("utf-8")
     except UnicodeDecodeError:
-        raise ValueError(f"{file.name} is not text in UTF-8") from None
+        raise ValueError(f"{file.name}: this is not text in UTF-8") from None
 
 
 # --- fleet ---

@@ -94,7 +94,7 @@ def read_spec(path: Path) -> Sweep:
     try:
         return sweep_from(source.decode("utf-8"), path.parent)
     except UnicodeDecodeError:
-        raise ValueError(f"{path} is not text in UTF-8") from None
+        raise ValueError(f"{path}: this is not text in UTF-8") from None
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 

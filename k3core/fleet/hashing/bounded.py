@@ -16,8 +16,8 @@ def load_cap(load_factor: float, keys: int, weights: Sequence[int]) -> np.ndarra
     Source: Mirrokni, Thorup, Zadimoghaddam, arXiv 1608.01350 (factor 1 + epsilon).
     """
     factor = Fraction(str(load_factor)) if np.isfinite(load_factor) else Fraction(0)
-    if factor < 1:
-        raise ValueError(f"load_factor is {load_factor}; it must be finite and at least 1")
+    if not 1 <= factor <= 1_000_000:
+        raise ValueError(f"load_factor is {load_factor}; it must be a number from 1 to 1,000,000")
     total = sum(weights)
     return np.array([-(-(factor * keys * weight) // total) for weight in weights], dtype=np.int64)
 
