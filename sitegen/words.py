@@ -159,7 +159,6 @@ ZH = {
     "the Python worker could not start": "Python 工作线程无法启动",
     "The charts could not be drawn and do not show these settings: {why}":
         "图表无法绘制，未显示当前参数的结果：{why}",
-    "a run did not yield and was ended": "一次运行长时间没有响应，已被终止",
     "the Python worker stopped answering": "Python 工作线程停止响应",
     "a drawing could not be read": "无法读取图形",
     "pause": "暂停",
@@ -173,11 +172,13 @@ ZH = {
     "computing": "计算中",
     "restarting Python": "正在重启 Python",
     "Python is not available": "Python 不可用",
-    "This link asks for other settings than the ones shown; they are computed as soon as Python is up.":
-        "此链接的参数与当前显示的不同；Python 就绪后会立即计算。",
+    "The figures here are not yet those of this link but those of the default settings; the ones it asks for are computed as soon as Python is up.":
+        "此处显示的还不是这个链接的结果，而是默认参数的结果；Python 就绪后会立即按链接的参数计算。",
     "Stopped. The figures show the last finished run.": "已停止。图中显示的是上一次完成的运行。",
     "{file} has {size} bytes; at most {limit} are read": "{file} 有 {size} 字节；最多读取 {limit} 字节",
     "{file} is not a text file": "{file} 不是文本文件",
+    "{file} cannot be read": "无法读取 {file}",
+    "{file}: {problem}": "{file}：{problem}",
     "This link was made with a file (SHA-256 {key}…). Drop the same file to see its result.":
         "此链接使用了一个文件（SHA-256 {key}…）。放入同一文件即可查看其结果。",
     "pasted text": "粘贴的文本",
@@ -190,6 +191,7 @@ ZH = {
     "; ": "；",
     "kept and present settings are the same": "保留的参数与当前参数相同",
     "Copied": "已复制",
+    "Not copied: select the text": "未能复制：请选中文字",
     "Use the default": "使用默认值",
     "Remove it": "删除它",
     "Back to the defaults": "恢复默认参数",

@@ -182,3 +182,14 @@ def test_a_run_that_needs_too_much_memory_is_told_in_words(monkeypatch, lang, wo
 def handled_once(host: Host, **params) -> dict:
     """The first reply to a run of `endless`."""
     return json.loads(host.handle(dumps({"do": "start", "slug": "endless", "params": params, "seed": 0, "lang": "en"})))
+
+
+def test_a_dropped_file_is_kept_until_it_is_let_go():
+    host = Host()
+    config = dumps({"num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128})
+    request = {"slug": "sizing", "files": {"config": "a"}}
+    assert json.loads(host.handle(dumps({"do": "file", "key": "a", "text": config}))) == {"state": "kept"}
+    assert handled(request, host)["result"]["digest"] == experiment("sizing").run(files={"config": config}).digest()
+    for _ in range(2):
+        assert json.loads(host.handle(dumps({"do": "file", "key": "a", "text": None}))) == {"state": "kept"}
+    assert handled(request, host)["state"] == "error"

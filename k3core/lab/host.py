@@ -14,13 +14,14 @@ class Host:
 
     Requests: {"do": "start", "slug", "params", "seed", "lang"} then {"do": "step"} until the reply's state is no
     longer "progress"; {"do": "drop"}; {"do": "frame", "slug", "params", "seed", "lang", "scene", "index", "narrow"};
-    {"do": "file", "key", "text"} keeps a dropped file, which "start" and "frame" then name in "files": {input
-    name: key}. "start" also takes "frames" ({"frame.SCENE": index}, which pictures to send along), "narrow",
-    "preset", only to be refused where there is none of this name, and "pin" ({"params", "seed", "files"}): settings
-    to compare with, which run first and whose metrics come back as "pinned". {"do": "edit", "sources": {module: text}}
-    comes first where a reader edited modules: results then name them as "edited", and replies to runs tell what they
-    "printed". {"do": "result", "slug", "params",
-    "seed", "files", "lang"} gives the result as the text to save.
+    {"do": "result", "slug", "params", "seed", "files", "lang"} gives the result as the text to save.
+    {"do": "file", "key", "text"} keeps a dropped file, and without a text lets go of it; "start", "frame" and "result"
+    name it in "files": {input name: key}. {"do": "edit", "sources": {module: text}} comes first where a reader edited
+    modules: results then name them as "edited", and replies to runs tell what they "printed".
+
+    "start" also takes "frames" ({"frame.SCENE": index}, which pictures to send along), "narrow", "preset", only to be
+    refused where there is none of this name, and "pin" ({"params", "seed", "files"}): settings to compare with, which
+    run first and whose metrics come back as "pinned".
 
     A reply has "state": "progress", "done", "frame", "result", "dropped", "kept", "needs" (with the "name" of a file of
     weights that this installation lacks: put it there and ask again), "param_error", "edit_error" (with "module" and
@@ -101,7 +102,10 @@ class Host:
         return {"state": "kept"}
 
     def _file(self, request: dict) -> dict:
-        self.files[request["key"]] = request["text"]
+        if request["text"] is None:
+            self.files.pop(request["key"], None)
+        else:
+            self.files[request["key"]] = request["text"]
         return {"state": "kept"}
 
     def _texts(self, request: dict) -> dict:

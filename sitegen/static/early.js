@@ -11,14 +11,16 @@
     : URL.createObjectURL(new Blob([manifest.worker], { type: "text/javascript" }));
 
   // What the worker needs to know of a file: where it lies, or nothing where the page hands it over.
-  K3.fileFor = (file, held) => ({ ...file, url: fromDisk || held.has(file.name) ? null : new URL(file.path, root).href });
+  K3.fileFor = (file, held) =>
+    ({ ...file, url: fromDisk || held.has(file.name) ? null : new URL(file.path, root).href });
 
   // A worker that starts Python, and what it has said so far. held: name -> blob of files that are here already.
   K3.startWorker = (held) => {
     const started = { worker: new Worker(worker, { type: "module" }), heard: [] };
     started.worker.onmessage = ({ data }) => started.heard.push(data);
     started.worker.onerror = (event) => started.heard.push({ kind: "fatal", message: event.message });
-    started.worker.postMessage({ do: "boot", files: manifest.files.map((file) => K3.fileFor(file, held)), lock: manifest.lock });
+    const files = manifest.files.map((file) => K3.fileFor(file, held));
+    started.worker.postMessage({ do: "boot", files, lock: manifest.lock });
     return started;
   };
 

@@ -45,7 +45,8 @@ async function install() {
 async function readPages() {
   const urls = [];
   for (const name of await ownCaches()) {
-    for (const { url } of await (await caches.open(name)).keys()) if (PAGES.has(ownPath({ method: "GET", url }))) urls.push(url);
+    const cache = await caches.open(name);
+    for (const { url } of await cache.keys()) if (PAGES.has(ownPath({ method: "GET", url }))) urls.push(url);
   }
   return new Set(urls);
 }
@@ -110,5 +111,6 @@ async function sound(fetched) {
 
 // A response that remembers a redirect cannot answer a navigation.
 async function plain(response) {
-  return new Response(await response.blob(), { headers: { "content-type": response.headers.get("content-type") || "text/html" } });
+  const type = response.headers.get("content-type") || "text/html";
+  return new Response(await response.blob(), { headers: { "content-type": type } });
 }

@@ -24,7 +24,6 @@ self.onmessage = async ({ data }) => {
 
 // files: what the manifest says of each, and its url, or null where the page hands it over.
 async function boot({ files, lock }) {
-  const started = performance.now();
   const loading = new Map(files.map((file) => [file.name, load(file)]));
   answerFetch(loading);
   const [{ loadPyodide }, { default: createPyodideModule }] = await Promise.all(
@@ -42,14 +41,19 @@ async function boot({ files, lock }) {
     for (const [path, bytes] of members(wheel)) place(path, bytes);
   }
   phase("import");
-  pyodide.runPython("import importlib; importlib.invalidate_caches(); from k3core.lab.host import handle as _k3_handle");
+  pyodide.runPython("import importlib; importlib.invalidate_caches()");
+  pyodide.runPython("from k3core.lab.host import handle as _k3_handle");
   const python = pyodide.runPython("import sys; sys.version.split()[0]");
-  self.postMessage({ kind: "ready", python, milliseconds: performance.now() - started });
+  self.postMessage({ kind: "ready", python });
 }
 
-// A file's bytes, checked. Where it cannot be had the page is told, and nobody waits any longer: the promise stays open.
+// A file's bytes, checked. Where it cannot be had the page is told, which then ends this worker or goes on without the
+// file; either way nobody waits any longer, and the promise stays open.
 async function load(file) {
-  const lost = (why) => { self.postMessage({ kind: "lost", name: file.name, ...why }); return new Promise(() => {}); };
+  const lost = (why) => {
+    self.postMessage({ kind: "lost", name: file.name, ...why });
+    return new Promise(() => {});
+  };
   let blob;
   try {
     blob = await (file.url ? download(file, lost) : arrival(file.name).promise);

@@ -18,6 +18,9 @@ function say(template, fields = {}) {
 const $ = (selector, root = document) => root.querySelector(selector);
 const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 
+// The part of the page for a metric, check, table, ... of this name; edited code may give a result others than it has.
+const partFor = (kind, name) => $(`[data-${kind}="${CSS.escape(name)}"]`);
+
 // An element with attributes and children; strings become text, never markup.
 function make(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
@@ -27,6 +30,13 @@ function make(tag, attributes = {}, ...children) {
   }
   node.append(...children);
   return node;
+}
+
+// A button that does something.
+function makeButton(label, action, attributes = {}) {
+  const button = make("button", { type: "button", ...attributes }, label);
+  button.addEventListener("click", action);
+  return button;
 }
 
 // SHA-256 as hex digits; null where the browser offers none, which is on plain http to another host.
@@ -46,6 +56,7 @@ function replaceEntry(state, url = location.href) {
   }
 }
 
+// A function that acts once its calls have paused for so long.
 function debounce(milliseconds, action) {
   let timer = 0;
   return () => { clearTimeout(timer); timer = setTimeout(action, milliseconds); };

@@ -1,17 +1,19 @@
-// The files that Python starts from, and the extras that only some tabs need. Over http the worker loads them; from disk
-// the page unwraps them from classic scripts. Either way they are kept here as they came, packed, so that a fresh worker
-// needs no second download.
+// The files that Python starts from, and the extras that only some tabs need. Over http the worker loads them; from
+// disk the page unwraps them from classic scripts. Either way they are kept here as they came, packed, so that a fresh
+// worker needs no second download.
 const fromDisk = location.protocol === "file:";
 const parts = new Map(); // name -> base64 pieces that the wrapper scripts handed over
 
 K3.file = (name, base64) => { parts.set(name, [...(parts.get(name) || []), base64]); };
 
+// The files themselves, and how much of them is here.
 class Runtime {
   // onProgress(done, total): bytes over the wire.
   constructor(onProgress) {
     this.held = new Map(); // name -> blob
     this.wanted = new Set(); // names
     this.arrived = new Map(); // name -> bytes over the wire so far
+    this.unwrapping = new Map(); // name -> promise of a blob, while its scripts load
     this.onProgress = onProgress;
   }
 
@@ -38,8 +40,23 @@ class Runtime {
     this.arrived.delete(name);
   }
 
-  // From disk: the file as a blob. What its scripts say is checked by the worker.
-  async unwrap(name) {
+  // What a worker that is gone had loaded of files that never came whole: the next one loads them from the start.
+  forgetPieces() {
+    for (const name of this.arrived.keys()) {
+      if (!this.held.has(name) && !this.unwrapping.has(name)) this.arrived.delete(name);
+    }
+  }
+
+  // From disk: the file as a blob, unwrapped once however many workers ask for it.
+  unwrap(name) {
+    if (!this.unwrapping.has(name)) {
+      this.unwrapping.set(name, this.gather(name).finally(() => this.unwrapping.delete(name)));
+    }
+    return this.unwrapping.get(name);
+  }
+
+  // What the scripts of a file say is checked by the worker.
+  async gather(name) {
     const file = described(name);
     parts.delete(name);
     for (const script of file.scripts) {
@@ -67,6 +84,7 @@ function described(name) {
   return file;
 }
 
+// The files that every page needs.
 function runtimeNames() {
   return K3.manifest.files.map((file) => file.name);
 }
@@ -83,6 +101,7 @@ function whyLost({ name, status, got }) {
 
 const scripts = new Map(); // path -> promise, so that a script is never run twice
 
+// Runs a classic script of the site.
 function loadScript(path) {
   if (!scripts.has(path)) {
     scripts.set(path, new Promise((resolve, reject) => {

@@ -1,5 +1,7 @@
 // Where the reader wants to save data, or the device is small, Python is loaded only when it is asked for. A button
 // says yes, and so does moving a control; everything can be read either way.
+
+// The question, and what was answered.
 class Consent {
   // load(): what to do on yes.
   constructor(load) {
@@ -10,14 +12,18 @@ class Consent {
   // True where nothing stands in the way.
   get given() { return !K3.mustAsk; }
 
+  // shared: the address asks for other settings than the page shows.
   ask(shared) {
     this.asking = true;
     const megabytes = (K3.manifest.files.reduce((sum, file) => sum + file.wire_bytes, 0) / 1e6).toFixed(1);
-    showNotice("info", [shared ? say("This link asks for other settings than the ones shown.") : "",
+    const words = [
+      shared ? say("This link asks for other settings than the ones shown.") : "",
       K3.refused ? say("Computing here needs Python, {megabytes} MB; moving a control loads it.", { megabytes })
         : say("This device saves data, so Python ({megabytes} MB) is not loaded yet. Everything can be read without it; moving a control loads it.", { megabytes }),
-    ].filter(Boolean).join(" "),
-    [say("Load Python"), () => this.yes()], ...(K3.refused ? [] : [[say("Not now"), () => this.no(shared)]]));
+    ];
+    const buttons = [[say("Load Python"), () => this.yes()]];
+    if (!K3.refused) buttons.push([say("Not now"), () => this.no(shared)]);
+    showNotice("info", words.filter(Boolean).join(" "), ...buttons);
   }
 
   yes() {
@@ -36,6 +42,7 @@ class Consent {
   }
 }
 
+// Keeps a value for later visits.
 function remember(name, value) {
   try {
     localStorage.setItem(name, value);

@@ -2,9 +2,11 @@
 const SILENT_MS = 2000; // a run yields at least every 50 ms; silence this long with something waiting means stuck
 const DEAD_MS = 15000; // silence this long with nothing waiting means dead
 const EDIT_MS = 8000; // the same for edited code, which may hold an endless loop
+const FILES_KEPT = 8; // dropped files, each version of a pasted text among them
 
+// Runs requests in the worker, one at a time.
 class Engine {
-  // onStatus({state, ...}): "loading" {done, total}, "booting" {phase}, "ready" {python, milliseconds},
+  // onStatus({state, ...}): "held", "loading" {done, total}, "booting" {phase}, "ready" {python},
   // "running" {done, total, note}, "idle", "restarting", "failed" {message}
   constructor(onStatus) {
     this.onStatus = (status) => { this.status = status; onStatus(status); };
@@ -14,10 +16,11 @@ class Engine {
     this.placing = new Set(); // those on their way to it
     this.worker = null;
     this.ready = false;
-    this.running = null;
-    this.waiting = null;
-    this.asked = new Map();
-    this.kept = new Map(); // key -> {name, text} of a dropped file; a fresh worker is told again
+    this.running = null; // the request that Python works on
+    this.stopping = false; // it is to be dropped
+    this.waiting = null; // the newest one behind it
+    this.asked = new Map(); // id -> resolve, of questions beside the runs
+    this.kept = new Map(); // key -> {name, text} of a dropped file, last used last; a fresh worker is told again
     this.edits = null; // module -> text, where the reader edited some
     this.nextId = 1;
     this.deaths = 0;
@@ -50,13 +53,14 @@ class Engine {
   }
 
   // The whole reply text of the newest request; an older one that gave way resolves to {"state":"superseded"}, and
-  // any to {"state":"failed"} where Python cannot be had.
-  // Where it asks for an extra it gets it and starts again; where that cannot be had, {"state":"lost"}.
+  // any to {"state":"failed"} where Python cannot be had. One that asks for an extra gets it and starts again; where
+  // that cannot be had, {"state":"lost"}.
   run(request) {
     if (this.failed) return Promise.resolve('{"state":"failed"}');
     return new Promise((resolve) => {
       if (this.waiting) this.waiting.resolve('{"state":"superseded"}');
-      this.waiting = { id: this.nextId++, request: JSON.stringify({ do: "start", ...request }), needs: [], resolve, tries: 0 };
+      const text = JSON.stringify({ do: "start", ...request });
+      this.waiting = { id: this.nextId++, request: text, needs: [], resolve, tries: 0 };
       this.pump();
     });
   }
@@ -72,20 +76,43 @@ class Engine {
     });
   }
 
-  // Hands a dropped file to Python, now and after every restart.
+  // Hands a dropped file to Python, now and after every restart; of too many, those that were not used for longest go.
   keep(key, file) {
     this.kept.set(key, file);
-    if (this.ready) this.ask({ do: "file", key, text: file.text });
+    this.use(key);
+    this.tell(key, file.text);
+    for (const old of [...this.kept.keys()].slice(0, -FILES_KEPT)) {
+      this.kept.delete(old);
+      this.tell(old, null);
+    }
+  }
+
+  // A request names this file.
+  use(key) {
+    const file = this.kept.get(key);
+    this.kept.delete(key);
+    this.kept.set(key, file);
+  }
+
+  tell(key, text) {
+    if (this.ready) this.ask({ do: "file", key, text });
   }
 
   // From now on a fresh interpreter runs these edited modules; null: the shipped ones.
   edit(sources) {
     this.edits = sources;
-    for (const lost of [this.running, this.waiting]) if (lost) lost.resolve('{"state":"superseded"}');
-    this.running = this.waiting = null;
+    this.giveUp('{"state":"superseded"}');
     if (this.worker) this.restart();
   }
 
+  // What is under way and what waits ends with this reply.
+  giveUp(reply) {
+    for (const lost of [this.running, this.waiting]) if (lost) lost.resolve(reply);
+    this.running = this.waiting = null;
+    this.stopping = false;
+  }
+
+  // Drops the run; the worker lives on.
   stop() {
     if (this.waiting) this.waiting.resolve('{"state":"dropped"}');
     this.waiting = null;
@@ -94,23 +121,32 @@ class Engine {
   }
 
   // Ends the worker and starts another from the files in memory; the newest request is tried again.
-  restart(note) {
-    this.onStatus({ state: "restarting", note });
+  restart() {
+    this.onStatus({ state: "restarting" });
+    this.end();
+    const lost = this.running;
+    this.running = null;
+    if (lost && (this.stopping || this.waiting)) lost.resolve('{"state":"dropped"}');
+    else if (lost && (this.edits || lost.tries > 0)) lost.resolve(JSON.stringify(this.whyEnded()));
+    else if (lost) this.waiting = { ...lost, tries: lost.tries + 1 };
+    this.stopping = false;
+    this.boot();
+  }
+
+  // The worker and what only it could answer.
+  end() {
     if (this.worker) this.worker.terminate();
     this.worker = null;
     this.ready = false;
     for (const id of [...this.asked.keys()]) this.answer(id, '{"state":"superseded"}');
-    const lost = this.running;
-    this.running = null;
-    if (lost && (this.stopping || this.waiting || this.edits || lost.tries > 0)) {
-      lost.resolve(this.stopping || this.waiting ? '{"state":"dropped"}' : JSON.stringify(this.edits
-        ? { state: "edit_error", module: null, line: null, message: say("the edited code ran on without an end, or ended the interpreter; it was stopped") }
-        : { state: "error", message: say("the Python worker ended in the middle of this run, twice") }));
-    } else if (lost) {
-      this.waiting = { ...lost, tries: lost.tries + 1 };
-    }
-    this.stopping = false;
-    this.boot();
+    this.runtime.forgetPieces();
+  }
+
+  // The reply to a run that cost its worker the life.
+  whyEnded() {
+    if (!this.edits) return { state: "error", message: say("the Python worker ended in the middle of this run, twice") };
+    return { state: "edit_error", module: null, line: null,
+      message: say("the edited code ran on without an end, or ended the interpreter; it was stopped") };
   }
 
   boot() {
@@ -125,7 +161,9 @@ class Engine {
     K3.early = null; // that was the one which the head of the page started
     this.worker = worker;
     this.heard = performance.now();
-    worker.onmessage = ({ data }) => { if (worker === this.worker && data) this.hear(data); }; // edited code may post nothing
+    worker.onmessage = ({ data }) => {
+      if (worker === this.worker && data) this.hear(data); // edited code may post nothing
+    };
     worker.onerror = (event) => {
       event.preventDefault();
       if (worker === this.worker) this.died(event.message);
@@ -193,33 +231,35 @@ class Engine {
   }
 
   hearRun(reply) {
-    const { state, done, total, note, name } = reply.length < 2000 ? JSON.parse(reply) : { state: "done" };
-    if (state === "progress") {
-      if (!this.stopping) this.onStatus({ state: "running", done, total, note }); // else it may be another page's
+    if (reply.startsWith('{"state":"progress"')) {
+      if (!this.stopping) this.onStatus({ ...JSON.parse(reply), state: "running" }); // else it may be another page's
       return;
     }
     const run = this.running, stopped = this.stopping;
     this.running = null;
     this.stopping = false;
     this.deaths = 0;
-    if (state !== "needs") run.resolve(reply);
+    if (!reply.startsWith('{"state":"needs"')) run.resolve(reply);
     else if (stopped || this.waiting) run.resolve('{"state":"dropped"}');
-    else this.fetchFor(run, name);
+    else this.fetchFor(run, JSON.parse(reply).name);
     if (!this.waiting) this.onStatus({ state: "idle" });
     this.pump();
   }
 
   // Starts the run again once the extra is there.
   fetchFor(run, name) {
-    if (run.needs.includes(name)) run.resolve(JSON.stringify({ state: "error", message: say("{file} is damaged", { file: name }) }));
-    else this.waiting = { ...run, needs: [...run.needs, name] };
+    if (run.needs.includes(name)) {
+      run.resolve(JSON.stringify({ state: "error", message: say("{file} is damaged", { file: name }) }));
+    } else {
+      this.waiting = { ...run, needs: [...run.needs, name] };
+    }
   }
 
   nowReady(data) {
     this.ready = true;
     if (this.edits) this.ask({ do: "edit", sources: this.edits });
-    for (const [key, { text }] of this.kept) this.ask({ do: "file", key, text });
-    this.onStatus({ state: "ready", python: data.python, milliseconds: data.milliseconds });
+    for (const [key, { text }] of this.kept) this.tell(key, text);
+    this.onStatus({ state: "ready", python: data.python });
     this.pump();
   }
 
@@ -229,24 +269,24 @@ class Engine {
     this.pump();
   }
 
-  died(message = "") {
+  // The worker ended by itself; another one tries, but not for ever.
+  died(message) {
     const why = message || say("the Python worker could not start");
     if (!this.edits || !this.ready) this.deaths += 1; // what an edit does says nothing of the interpreter
     if (this.deaths > 2) this.fail(why);
-    else this.restart(why);
+    else this.restart();
   }
 
+  // Python cannot be had, until `start` is called again.
   fail(message) {
-    if (this.worker) this.worker.terminate();
-    this.worker = null;
-    this.ready = false;
+    this.end();
     this.failed = true;
     this.deaths = 0;
-    for (const lost of [this.running, this.waiting]) if (lost) lost.resolve('{"state":"failed"}');
-    this.running = this.waiting = null;
+    this.giveUp('{"state":"failed"}');
     this.onStatus({ state: "failed", message });
   }
 
+  // Sends what waits, once the worker is free and has what that needs.
   pump() {
     if (!this.ready || !this.waiting) return;
     if (this.running) {
@@ -268,10 +308,11 @@ class Engine {
     resolve(reply);
   }
 
+  // Whether the worker still speaks.
   watch() {
     if (!this.running && !this.asked.size) return;
     const silent = performance.now() - this.heard;
-    if (silent > SILENT_MS && (this.waiting || this.stopping)) this.restart(say("a run did not yield and was ended"));
+    if (silent > SILENT_MS && (this.waiting || this.stopping)) this.restart();
     else if (silent > (this.edits ? EDIT_MS : DEAD_MS)) this.died(say("the Python worker stopped answering"));
     else if (silent > 300 && this.running) this.onStatus({ state: "running" });
   }

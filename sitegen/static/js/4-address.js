@@ -3,6 +3,8 @@
 // is kept for comparison, written the same way, as pin. A link may also name a preset; Controls.takePreset replaces it
 // by its parameters.
 const NOT_COMPUTED = ["preset", "guess", "embed", "pin"]; // names on which no result depends
+
+// The state of one page, read from the fragment and written back to it.
 class Address {
   constructor(defaults) {
     this.defaults = defaults; // name -> default as text
@@ -49,7 +51,8 @@ class Address {
     clearTimeout(this.timer); // or it would undo a link that is followed in the meantime
     if (this.closed || location.pathname !== this.path) return;
     const text = formatState([...this.state]);
-    if (location.hash.slice(1) !== text) replaceEntry(history.state, text ? "#" + text : location.pathname + location.search);
+    if (location.hash.slice(1) === text) return;
+    replaceEntry(history.state, text ? "#" + text : location.pathname + location.search);
   }
 
   close() {
@@ -58,6 +61,7 @@ class Address {
   }
 }
 
+// The fragment as name -> value, and back.
 function parseState(text) {
   return new Map(text.split("&").filter(Boolean).map((piece) => {
     const [name, ...value] = piece.split("=");
@@ -69,6 +73,7 @@ function formatState(entries) {
   return entries.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value.toWellFormed())}`).join("&");
 }
 
+// Of a state, what is meant for Python.
 function paramsIn(state) {
   return Object.fromEntries([...state].filter(([name]) =>
     name !== "seed" && !NOT_COMPUTED.includes(name) && !/^(frame|file)\./.test(name)));

@@ -1,4 +1,4 @@
-// Controls: each edits one parameter as text. Python alone judges values; a slider merely cannot leave its range.
+// The controls: each edits one parameter as text. Python alone judges values; a slider merely cannot leave its range.
 class Controls {
   // onChange(): the reader changed something, already written to the address.
   constructor(form, address, onChange) {
@@ -7,7 +7,9 @@ class Controls {
     this.onChange = onChange;
     form.addEventListener("submit", (event) => event.preventDefault());
     form.addEventListener("input", (event) => this.edited(event.target));
-    for (const button of $$("[data-preset]")) button.addEventListener("click", () => this.preset(button.dataset.preset));
+    for (const button of $$("[data-preset]")) {
+      button.addEventListener("click", () => this.preset(button.dataset.preset));
+    }
   }
 
   inputs(name) { return $$("[name]", this.form).filter((input) => input.name === name); }
@@ -16,18 +18,18 @@ class Controls {
   show() {
     for (const { name, when } of page.experiment.params) {
       this.showOne(name, this.address.get(name));
-      $(`[data-param="${name}"]`, this.form).hidden = Boolean(when) && !when.values.map(String).includes(this.address.get(when.name));
+      partFor("param", name).hidden = Boolean(when) && !when.values.map(String).includes(this.address.get(when.name));
     }
     for (const preset of page.experiment.presets) {
       const chosen = this.shows(preset);
-      $(`[data-preset="${preset.name}"]`).setAttribute("aria-pressed", String(chosen));
-      $(`[data-expect="${preset.name}"]`).hidden = !chosen;
+      partFor("preset", preset.name).setAttribute("aria-pressed", String(chosen));
+      partFor("expect", preset.name).hidden = !chosen;
     }
   }
 
   // Whether everything is set as the preset has it, however it came about.
   shows(preset) {
-    const wanted = { ...defaults, ...settings(preset) };
+    const wanted = { ...defaults, ...settingsOf(preset) };
     return Object.entries(wanted).every(([name, value]) => this.address.get(name) === value)
       && !fileNames.some((name) => this.address.get(name));
   }
@@ -41,10 +43,10 @@ class Controls {
   }
 
   edited(input) {
-    const value = input.type === "checkbox" ? String(input.checked) : input.value;
-    this.set(input.name, value);
+    this.set(input.name, input.type === "checkbox" ? String(input.checked) : input.value);
   }
 
+  // Sets one parameter, whoever asks for it.
   set(name, value) {
     this.address.set(name, value);
     this.show();
@@ -63,7 +65,7 @@ class Controls {
   takePreset() {
     const preset = page.experiment.presets.find((candidate) => candidate.name === this.address.get("preset"));
     if (!preset) return;
-    for (const [name, value] of Object.entries(settings(preset))) {
+    for (const [name, value] of Object.entries(settingsOf(preset))) {
       if (!this.address.state.has(name)) this.address.set(name, value);
     }
     this.address.set("preset", undefined);
@@ -78,19 +80,21 @@ class Controls {
   }
 }
 
-function text(value) {
+// A value as the address writes it.
+function written(value) {
   return Array.isArray(value) ? value.join(",") : String(value);
 }
 
 // Parameters and seed of a preset, as the address writes them.
-function settings(preset) {
-  return Object.fromEntries([...Object.entries(preset.params), ["seed", preset.seed]].map(([name, value]) => [name, text(value)]));
+function settingsOf({ params, seed }) {
+  return Object.fromEntries(Object.entries({ ...params, seed }).map(([name, value]) => [name, written(value)]));
 }
 
 let fileNames = []; // as the address writes them
 let defaults = {}; // name -> default as text
 
+// What the page's experiment names and starts from.
 function readDefaults({ inputs, params }) {
   fileNames = inputs.map((input) => `file.${input.name}`);
-  defaults = settings({ seed: 0, params: Object.fromEntries(params.map((param) => [param.name, param.default])) });
+  defaults = settingsOf({ seed: 0, params: Object.fromEntries(params.map((param) => [param.name, param.default])) });
 }

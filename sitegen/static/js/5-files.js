@@ -1,5 +1,7 @@
 // Files that the reader drops, picks or pastes: text, kept by the engine, named in the address by SHA-256 as file.NAME.
 const PASTE_LIMIT = 100000; // characters; a longer file is not shown in the box
+
+// The inputs of one page.
 class Files {
   // onChange(): a file came or went, already written to the address.
   constructor(address, engine, onChange) {
@@ -7,18 +9,24 @@ class Files {
     this.engine = engine;
     this.onChange = onChange;
     this.texts = engine.kept;
+    this.newest = new Map(); // input name -> the file that came last, however long each takes to read
     for (const node of $$("[data-input]")) this.bind(node);
   }
 
   bind(node) {
     const input = page.experiment.inputs.find((candidate) => candidate.name === node.dataset.input);
-    $("input", node).addEventListener("change", (event) => this.take(input, event.target.files[0]));
+    const picker = $("input", node);
+    picker.addEventListener("click", () => { picker.value = ""; }); // or the same file, mended, could not be chosen again
+    picker.addEventListener("change", () => this.take(input, picker.files[0]));
     $(".forget", node).addEventListener("click", () => this.forget(input));
     for (const type of ["dragenter", "dragover"]) {
       node.addEventListener(type, (event) => { event.preventDefault(); node.classList.add("over"); });
     }
     for (const type of ["dragleave", "drop"]) node.addEventListener(type, () => node.classList.remove("over"));
-    node.addEventListener("drop", (event) => { event.preventDefault(); this.take(input, event.dataTransfer.files[0]); });
+    node.addEventListener("drop", (event) => {
+      event.preventDefault();
+      this.take(input, event.dataTransfer.files[0]);
+    });
     const box = $("textarea", node);
     box.addEventListener("input", debounce(300, () => {
       if (box.value.trim()) this.take(input, new File([box.value], say("pasted text")));
@@ -26,27 +34,24 @@ class Files {
     }));
   }
 
+  // The reader goes on without the file.
   forget(input) {
+    this.newest.delete(input.name);
     this.address.set(`file.${input.name}`, undefined);
     this.onChange();
   }
 
+  // Reads a file and has it used, unless another has come in the meantime.
   async take(input, file) {
     if (!file) return;
-    if (file.size > input.max_bytes) {
-      showNotice("problem", say("{file} has {size} bytes; at most {limit} are read", { file: file.name, size: file.size, limit: input.max_bytes }));
+    this.newest.set(input.name, file);
+    const { text, key, problem } = await readText(file, input.max_bytes);
+    if (this.address.closed || this.newest.get(input.name) !== file) return;
+    if (problem) {
+      showNotice("problem", problem);
       return;
     }
-    const bytes = await file.arrayBuffer();
-    let words;
-    try {
-      words = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    } catch {
-      showNotice("problem", say("{file} is not a text file", { file: file.name }));
-      return;
-    }
-    const key = await contentKey(bytes);
-    this.engine.keep(key, { name: file.name, text: words });
+    this.engine.keep(key, { name: file.name, text });
     this.address.set(`file.${input.name}`, key);
     this.onChange();
   }
@@ -56,11 +61,19 @@ class Files {
     const keys = {};
     for (const { name } of page.experiment.inputs) {
       const key = state.get(`file.${name}`);
-      if (this.texts.has(key)) keys[name] = key;
+      if (!this.texts.has(key)) continue;
+      keys[name] = key;
+      this.engine.use(key);
     }
     return keys;
   }
 
+  // What the reader calls the file of an input; undefined where none is here.
+  nameOf(input) {
+    return this.texts.get(this.address.get(`file.${input}`))?.name;
+  }
+
+  // What is given, in words, and in the box.
   show() {
     for (const node of $$("[data-input]")) {
       const key = this.address.get(`file.${node.dataset.input}`);
@@ -68,8 +81,9 @@ class Files {
       $(".forget", node).hidden = !key;
       const box = $("textarea", node);
       if (box !== document.activeElement) box.value = held && held.text.length <= PASTE_LIMIT ? held.text : "";
-      setText($(".held", node), held ? held.name
-        : key ? say("This link was made with a file (SHA-256 {key}…). Drop the same file to see its result.", { key: key.slice(0, 12) }) : "");
+      const lacking = key && !held && say("This link was made with a file (SHA-256 {key}…). Drop the same file to see its result.",
+        { key: key.slice(0, 12) });
+      setText($(".held", node), lacking || (held ? held.name : ""));
     }
   }
 }
@@ -83,6 +97,25 @@ function refuseFilesElsewhere() {
       event.dataTransfer.dropEffect = "none";
     });
   }
+}
+
+// {text, key} of a file, or {problem} in words.
+async function readText(file, limit) {
+  const { name, size } = file;
+  if (size > limit) return { problem: say("{file} has {size} bytes; at most {limit} are read", { file: name, size, limit }) };
+  let bytes;
+  try {
+    bytes = await file.arrayBuffer();
+  } catch {
+    return { problem: say("{file} cannot be read", { file: name }) }; // a folder, or changed since it was chosen
+  }
+  let text;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return { problem: say("{file} is not a text file", { file: name }) };
+  }
+  return { text, key: await contentKey(bytes) };
 }
 
 // SHA-256, or the size and a checksum where there is none.

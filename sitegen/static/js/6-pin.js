@@ -1,6 +1,7 @@
 // A result kept beside the present one. The address names its settings as pin=, so that a link shows both: Python runs
 // them again where their metrics are not here.
 class Pin {
+  // files: the page's Files, for those that the kept settings name.
   constructor(node, address, files) {
     this.node = node;
     this.address = address;
@@ -38,8 +39,8 @@ class Pin {
   }
 
   show() {
-    const pinned = this.address.get("pin") !== undefined;
-    const { settings, metrics, message, edited } = pinned && this.kept.settings === this.address.get("pin") ? this.kept : {};
+    const pin = this.address.get("pin"), pinned = pin !== undefined;
+    const { settings, metrics, message, edited } = pinned && this.kept.settings === pin ? this.kept : {};
     const button = $("button", this.node);
     button.setAttribute("aria-pressed", String(pinned));
     setText(button, pinned ? say("Let go of the comparison") : say("Keep for comparison"));
@@ -69,8 +70,7 @@ function differences(kept, present) {
     const [before, now] = states.map((state) => state.get(`file.${name}`));
     if (before !== now) changed.push(say("{name}: another file", { name: label }));
   }
-  if (Boolean(kept.edited) !== Boolean(present.edited)) {
-    changed.push(present.edited ? say("kept with the shipped code, now with edited code") : say("kept with edited code, now with the shipped code"));
-  }
+  if (present.edited && !kept.edited) changed.push(say("kept with the shipped code, now with edited code"));
+  if (kept.edited && !present.edited) changed.push(say("kept with edited code, now with the shipped code"));
   return changed.filter(Boolean).join(say("; ")) || say("kept and present settings are the same");
 }

@@ -1,11 +1,15 @@
 // The guess made before the figure was shown; it never hides anything on a shared link or in an embed.
 const settled = new Set(); // slugs whose question was answered or skipped since the site was opened
+
+// The question of one page, and the answer beside the guess.
 class PredictionView {
   constructor(node, address) {
     this.node = node;
     this.address = address;
     this.asking = !node.hidden && !settled.has(page.experiment.slug);
-    for (const button of $$("[data-guess]", node)) button.addEventListener("click", () => this.guess(button.dataset.guess));
+    for (const button of $$("[data-guess]", node)) {
+      button.addEventListener("click", () => this.guess(button.dataset.guess));
+    }
     $("[data-skip]", node).addEventListener("click", () => this.reveal());
   }
 
@@ -26,16 +30,18 @@ class PredictionView {
     const answer = $(".answer", this.node);
     answer.hidden = this.asking;
     const right = guess === result.prediction.answer;
-    setText($(".guessed", answer), option ? (right ? say("You guessed: {option}. Right.", { option })
-      : say("You guessed: {option}.", { option })) : "");
+    const guessed = right ? say("You guessed: {option}. Right.", { option }) : say("You guessed: {option}.", { option });
+    setText($(".guessed", answer), option ? guessed : "");
     setText($(".truth", answer), result.prediction.text);
   }
 
+  // The reader's guess; the address holds it.
   guess(index) {
     this.address.set("guess", index);
     this.reveal();
   }
 
+  // The figure is shown, and the question is not asked again.
   reveal() {
     settled.add(page.experiment.slug);
     this.asking = false;

@@ -1,9 +1,9 @@
 // Puts a result where the build put the default one: metrics, checks, tables. Text only, never markup.
 function showResult(result) {
   for (const metric of result.metrics) {
-    const node = $(`[data-metric="${metric.key}"]`);
+    const node = partFor("metric", metric.key);
     if (!node) continue;
-    setText($(".value", node), metric.text);
+    showValue($(".value", node), metric.text);
     setText($(".name", node), metric.label);
     node.title = String(metric.value);
     $(".how", node).hidden = !metric.how.length;
@@ -11,7 +11,8 @@ function showResult(result) {
   }
   for (const check of result.checks) showCheck(check);
   for (const { key, title, text } of result.snippets) {
-    const node = $(`[data-snippet="${key}"]`);
+    const node = partFor("snippet", key);
+    if (!node) continue;
     setText($(".scene-title", node), title);
     setText($("pre", node), text);
   }
@@ -19,12 +20,20 @@ function showResult(result) {
   $$("[data-digest]").forEach((node) => setText(node, result.digest));
 }
 
+// A value: the number at its start, and what follows it in smaller letters. The build does the same.
+function showValue(node, text) {
+  if (node.textContent === text) return;
+  const [, number, rest] = text.match(/^([^\d\s]?\d(?:[\d.,e−]*\d)?)(.*)$/) || [text, text, ""];
+  node.replaceChildren(number, ...(rest ? [make("small", {}, rest)] : []));
+}
+
+// Replaces the words of an element, unless they are these already: a status would be read aloud again.
 function setText(node, words) {
   if (node.textContent !== words) node.textContent = words;
 }
 
 function showCheck(check) {
-  const node = $(`[data-check="${check.key}"]`);
+  const node = partFor("check", check.key);
   if (!node) return;
   node.className = check.passed ? "check pass" : "check fail";
   setText($(".mark", node), check.passed ? "✓" : "✗");
@@ -34,18 +43,20 @@ function showCheck(check) {
 }
 
 function showTable(name, table) {
-  const node = $(`[data-table="${name}"]`);
+  const node = partFor("table", name);
   if (!node || !table.title) return;
   setText($("caption", node), table.title);
   const shown = table.columns.map((column, index) => index).filter((index) => table.columns[index].key !== "id");
   const marks = table.columns.findIndex((column) => column.key === "id");
   const numeric = shown.map((index) => table.rows.length > 0 && typeof table.rows[0][index] === "number");
-  $$("thead th", node).forEach((cell, position) => setText(cell, table.columns[shown[position]].label));
-  $("tbody", node).replaceChildren(...table.text.map((row, number) => make("tr",
-    marks < 0 ? {} : { "data-id": table.rows[number][marks] },
-    ...shown.map((index, position) => make(position ? "td" : "th",
-      { class: numeric[position] && position ? "number" : false, scope: position ? false : "row" },
-      row[index])))));
+  const heads = shown.map((index, position) =>
+    make("th", { scope: "col", class: numeric[position] && "number" }, table.columns[index].label));
+  const cell = (words, position) => (position ? make("td", { class: numeric[position] && "number" }, words)
+    : make("th", { scope: "row" }, words));
+  const rows = table.text.map((row, number) => make("tr", { "data-id": marks >= 0 && table.rows[number][marks] },
+    ...shown.map((index, position) => cell(row[index], position))));
+  $("thead tr", node).replaceChildren(...heads);
+  $("tbody", node).replaceChildren(...rows);
 }
 
 // Rows as objects, which is what charts read.
@@ -53,14 +64,12 @@ function records(table) {
   return table.rows.map((row) => Object.fromEntries(row.map((cell, index) => [table.columns[index].key, cell])));
 }
 
-// A card above the figure: something went wrong, or the page has something to say. The page goes on.
+// A card above the figure: something went wrong, or the page has something to say. The page goes on. Without a message
+// the card goes away. buttons: pairs of label and action.
 function showNotice(kind, message, ...buttons) {
-  const card = $("#notice") || $("main").insertBefore(make("div", { id: "notice", role: "alert" }), $("main").firstChild);
+  if (!$("#notice")) $("main").prepend(make("div", { id: "notice", role: "alert" })); // a page without a lab
+  const card = $("#notice");
   card.hidden = !message;
   card.className = `notice ${kind}`;
-  card.replaceChildren(make("p", {}, message), ...buttons.map(([label, action]) => {
-    const button = make("button", { type: "button" }, label);
-    button.addEventListener("click", action);
-    return button;
-  }));
+  card.replaceChildren(make("p", {}, message), ...buttons.map(([label, action]) => makeButton(label, action)));
 }

@@ -1,16 +1,17 @@
 // Scenes: pictures that Python draws, stepped through here. SVG enters only through an allow-list.
 const SVG_NS = "http://www.w3.org/2000/svg";
-const SVG_ELEMENTS = new Set(["svg", "g", "rect", "path", "line", "circle", "text", "tspan", "title", "desc", "polygon"]);
-const SVG_ATTRIBUTES = new Set(["viewBox", "width", "height", "x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "rx",
-  "ry", "d", "points", "class", "transform", "text-anchor", "role", "aria-label", "dominant-baseline", "opacity",
-  "stroke-dasharray", "data-id", "data-drag-x", "data-drag-y", "data-per-x", "data-per-y", "data-drag-turn", "data-centre-x",
-  "data-centre-y", "data-item", "data-click", "data-value"]);
+const SVG_ELEMENTS = new Set("svg g rect path line circle text tspan title desc polygon".split(" "));
+const SVG_ATTRIBUTES = new Set(("viewBox width height x y x1 y1 x2 y2 cx cy r rx ry d points class transform text-anchor"
+  + " role aria-label dominant-baseline opacity stroke-dasharray data-id data-drag-x data-drag-y data-per-x data-per-y"
+  + " data-drag-turn data-centre-x data-centre-y data-item data-click data-value").split(" "));
 const PLAY_MS = 450;
 
 // SVG text as DOM nodes: only known elements, only known attributes.
 function safeSvg(text) {
   const parsed = new DOMParser().parseFromString(text, "image/svg+xml");
-  if (parsed.documentElement.localName !== "svg" || parsed.querySelector("parsererror")) throw new Error(say("a drawing could not be read"));
+  if (parsed.documentElement.localName !== "svg" || parsed.querySelector("parsererror")) {
+    throw new Error(say("a drawing could not be read"));
+  }
   return copySvg(parsed.documentElement);
 }
 
@@ -24,6 +25,7 @@ function copySvg(source) {
   return node;
 }
 
+// One scene of the page, and which frame of it is shown.
 class SceneView {
   // ask(name, index): promise of a picture; onFrame(name, index): the reader moved to a frame.
   constructor(node, ask, onFrame) {
@@ -57,29 +59,47 @@ class SceneView {
     this.draw(picture.index, picture);
     this.wanted = picture.index;
     const wanted = Math.min(Number(asked ?? picture.index), this.last);
-    if (wanted >= 0 && wanted !== picture.index) this.go(wanted);
+    if (wanted >= 0 && wanted !== picture.index) this.go(wanted); // the reader went on while it was drawn
+  }
+
+  async go(index) {
+    this.wanted = Math.min(Math.max(0, index), this.last);
+    this.onFrame(this.name, this.wanted);
+    await this.fetch();
+  }
+
+  // The same frame for another width; before Python's first picture the page has both.
+  redraw() {
+    if ($(".picture.live", this.node)) this.fetch();
   }
 
   // The picture and its words change together, once the picture is there.
-  async go(index) {
-    const wanted = this.wanted = Math.min(Math.max(0, index), this.last);
-    const { results } = this;
-    this.onFrame(this.name, wanted);
+  async fetch() {
+    const { wanted, results } = this;
     const picture = await this.ask(this.name, wanted);
     if (picture && wanted === this.wanted && results === this.results) this.draw(wanted, picture);
   }
 
+  // Puts a picture in place, with its legend and words. What is no drawing leaves the old one standing.
   draw(index, picture) {
+    let svg;
+    try {
+      svg = safeSvg(picture.svg);
+    } catch (error) {
+      showNotice("problem", error.message);
+      return;
+    }
     this.index = index;
     this.mark();
     const holder = $(".picture", this.node);
-    holder.replaceChildren(safeSvg(picture.svg));
+    holder.replaceChildren(svg);
     holder.classList.add("live");
     $$(".picture.narrow", this.node).forEach((other) => other.remove());
     $(".legend", this.node).replaceChildren(...picture.legend.map((entry) =>
       make("li", {}, make("span", { class: `swatch ${entry.swatch}`, "aria-hidden": "true" }), entry.text)));
   }
 
+  // Slider, caption and counter say which frame this is.
   mark() {
     this.slider.value = this.index;
     this.slider.setAttribute("aria-valuetext", this.captions[this.index]);
@@ -87,6 +107,7 @@ class SceneView {
     setText($(".counter", this.node), `${this.index} / ${this.last}`);
   }
 
+  // From the first frame where the last one is shown.
   play() {
     if (this.wanted >= this.last) this.go(0);
     this.timer = setInterval(() => (this.wanted < this.last ? this.go(this.wanted + 1) : this.pause()), PLAY_MS);
@@ -139,7 +160,8 @@ function bindDragging(root, address, setParam, signal) {
     ];
     drag = ways.filter(([name]) => name).map(([name, moved]) => {
       const param = page.experiment.params.find((candidate) => candidate.name === name);
-      return { param, moved, item: data.item, start: numberOf(param, address, data.item), round: name === data.dragTurn };
+      const start = numberOf(param, address, data.item);
+      return { param, moved, item: data.item, start, round: name === data.dragTurn };
     });
     event.preventDefault();
   });

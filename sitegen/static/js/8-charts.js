@@ -1,5 +1,6 @@
 // Charts: the same Vega-Lite specifications as at build time, drawn live once the library is there.
 class Charts {
+  // views: figure name -> {text, view}, what is drawn; drawing: a promise, kept when all of the newest result is.
   // signal: aborted when the page is left; then nothing more is drawn.
   constructor(signal) {
     this.signal = signal;
@@ -12,16 +13,17 @@ class Charts {
   // The newest result is drawn; while one is being drawn, only the newest of those that came is kept.
   show(result) {
     this.result = result;
-    this.drawing = this.drawing.then(() => (this.result === result ? this.drawAll(result) : undefined)).catch((error) =>
-      this.signal.aborted || showNotice("problem", say("The charts could not be drawn and do not show these settings: {why}", { why: error.message })));
-    return this.drawing;
+    this.drawing = this.drawing.then(() => this.result === result && this.drawAll(result)).catch(({ message }) => {
+      if (this.signal.aborted) return;
+      showNotice("problem", say("The charts could not be drawn and do not show these settings: {why}", { why: message }));
+    });
   }
 
   async drawAll(result) {
     await loadScript(K3.manifest.vega);
     for (const spec of result.figures) {
-      const holder = $(`[data-figure="${spec.name}"]`);
       if (this.signal.aborted) return;
+      const holder = partFor("figure", spec.name);
       if (!holder) continue;
       setText($(".figure-title", holder), spec.usermeta.title);
       $(".chart", holder).setAttribute("aria-label", spec.usermeta.title);
@@ -30,11 +32,11 @@ class Charts {
     }
   }
 
+  // One chart, unless it is there just so; it takes the place of the one the build drew, or of an older one.
   async draw(holder, spec, values) {
     const picture = $(".chart", holder);
-    const narrow = picture.clientWidth < 480;
-    const full = { ...spec, data: { ...spec.data, values }, width: "container", autosize: { type: "fit-x", contains: "padding" },
-      height: spec.height || (narrow ? 220 : 260), background: null };
+    const full = { ...spec, data: { ...spec.data, values }, width: "container", background: null,
+      autosize: { type: "fit-x", contains: "padding" }, height: spec.height || (picture.clientWidth < 480 ? 220 : 260) };
     const text = JSON.stringify(full) + picture.clientWidth;
     const old = this.views.get(spec.name);
     if (old && old.text === text) return;

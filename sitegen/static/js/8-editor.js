@@ -1,5 +1,8 @@
 // Edit and run: the text of k3core's modules, changed here, runs in a fresh interpreter with the same protection as any
-// run. Edits live in this page's memory only. The shipped code never meets them: going back is another fresh interpreter.
+// run. Edits live in this page's memory only. The shipped code never meets them: going back is another fresh
+// interpreter.
+
+// The sheet of one page, and what its edits come to.
 class Editor {
   constructor(lab, signal) {
     this.lab = lab;
@@ -10,7 +13,9 @@ class Editor {
     this.node = null; // built when it is first opened
     this.banner = make("div", { class: "notice edited", role: "status", hidden: true });
     $("#notice").after(this.banner);
-    if (this.places.length) lab.take.tools.append(make("button", { type: "button", "data-edit": "0" }, say("Edit the code")));
+    if (this.places.length) {
+      lab.take.tools.append(make("button", { type: "button", "data-edit": "0" }, say("Edit the code")));
+    }
     for (const button of $$("[data-edit]")) {
       button.hidden = false;
       button.addEventListener("click", () => this.open(this.places[Number(button.dataset.edit)], button));
@@ -18,6 +23,7 @@ class Editor {
     signal.addEventListener("abort", () => this.leave());
   }
 
+  // The page goes, and its edits with it.
   leave() {
     document.documentElement.classList.remove("editing");
     if (this.lab.engine.edits) this.lab.engine.edit(null);
@@ -48,33 +54,34 @@ class Editor {
   }
 
   build() {
-    const button = (label, action, attributes = {}) => {
-      const node = make("button", { type: "button", ...attributes }, label);
-      node.addEventListener("click", action);
-      return node;
-    };
-    this.picker = make("select", { "aria-label": say("Part of the code") }, ...this.places.map(({ module, name }, index) =>
-      make("option", { value: index }, name ? `${module}.${name}` : say("{module}, from its top", { module }))));
-    this.picker.addEventListener("change", () => this.goTo(this.places[Number(this.picker.value)]));
+    const options = this.places.map(({ module, name }, index) =>
+      make("option", { value: index }, name ? `${module}.${name}` : say("{module}, from its top", { module })));
+    this.picker = make("select", { "aria-label": say("Part of the code") }, ...options);
     this.gutter = make("pre", { class: "gutter", "aria-hidden": "true" });
     this.band = make("div", { class: "band", hidden: true });
-    this.sheet = make("textarea", { wrap: "off", spellcheck: "false", autocapitalize: "off", autocomplete: "off", "aria-describedby": "edit-hint" });
+    this.sheet = make("textarea", { wrap: "off", spellcheck: "false", autocapitalize: "off", autocomplete: "off",
+      "aria-describedby": "edit-hint" });
     this.fault = make("p", { class: "fault", role: "alert", hidden: true });
-    this.printed = make("pre", { class: "printed", tabindex: "0", hidden: true, "aria-label": say("Printed by the code") });
+    this.printed = make("pre",
+      { class: "printed", tabindex: "0", hidden: true, "aria-label": say("Printed by the code") });
+    const keys = { title: "Ctrl+Enter", "aria-keyshortcuts": "Control+Enter Meta+Enter" };
     this.node = make("section", { id: "editor", class: "editor", "aria-label": say("Edit the code") },
       make("div", { class: "bar" }, this.picker,
-        button(say("Run"), () => this.run(), { class: "run", title: "Ctrl+Enter", "aria-keyshortcuts": "Control+Enter Meta+Enter" }),
-        button(say("Back to the shipped code"), () => this.reset(), { "data-reset": true }),
-        button(say("Close"), () => this.close(), { "data-close": true })),
+        makeButton(say("Run"), () => this.run(), { class: "run", ...keys }),
+        makeButton(say("Back to the shipped code"), () => this.reset(), { "data-reset": true }),
+        makeButton(say("Close"), () => this.close(), { "data-close": true })),
       this.fault, this.printed,
       make("div", { class: "sheet" }, this.gutter, this.band, this.sheet),
-      make("p", { class: "hint", id: "edit-hint" }, say("Ctrl+Enter runs. Tab indents; Escape, then Tab leaves. Edits stay in this page's memory: no link holds them, and they are gone when you leave the page.")));
+      make("p", { class: "hint", id: "edit-hint" },
+        say("Ctrl+Enter runs. Tab indents; Escape, then Tab leaves. Edits stay in this page's memory: no link holds them, and they are gone when you leave the page.")));
     $(".code").append(this.node);
+    this.picker.addEventListener("change", () => this.goTo(this.places[Number(this.picker.value)]));
     this.sheet.addEventListener("input", () => this.typed());
     this.sheet.addEventListener("scroll", () => this.align());
     this.node.addEventListener("keydown", (event) => this.key(event));
   }
 
+  // Shows a place, another module where it is of one.
   goTo({ module, name, line }) {
     if (module !== this.module) {
       this.module = module;
@@ -98,6 +105,7 @@ class Editor {
 
   // --- typing -----------------------------------------------------------------------------------------------------
 
+  // The text changed: it is kept where it differs from the shipped one.
   typed() {
     const text = this.sheet.value;
     if (text === K3.sources[this.module]) this.texts.delete(this.module);
@@ -109,9 +117,11 @@ class Editor {
     this.band.hidden = true;
   }
 
+  // Line numbers and the marked line move with the text.
   align() {
     this.gutter.style.transform = `translateY(${-this.sheet.scrollTop}px)`;
-    if (this.faultLine) this.band.style.transform = `translateY(${(this.faultLine - 1) * this.lineHeight - this.sheet.scrollTop}px)`;
+    const top = (this.faultLine - 1) * this.lineHeight - this.sheet.scrollTop;
+    if (this.faultLine) this.band.style.transform = `translateY(${top}px)`;
   }
 
   key(event) {
@@ -146,7 +156,8 @@ class Editor {
     if (changed === old) return;
     this.sheet.setSelectionRange(start, to);
     this.insert(changed);
-    if (from === to) this.sheet.setSelectionRange(Math.max(start, from - old.length + changed.length), Math.max(start, from - old.length + changed.length));
+    const cursor = Math.max(start, from - old.length + changed.length);
+    if (from === to) this.sheet.setSelectionRange(cursor, cursor);
     else this.sheet.setSelectionRange(start, start + changed.length);
   }
 
@@ -160,6 +171,7 @@ class Editor {
 
   // --- running ----------------------------------------------------------------------------------------------------
 
+  // Runs the edited modules; where nothing is edited, the shipped ones.
   run() {
     this.blame(null);
     if (!this.texts.size) return this.reset();
@@ -170,6 +182,7 @@ class Editor {
     return done;
   }
 
+  // Back to the shipped code.
   reset() {
     this.texts.clear();
     if (this.node) {
@@ -184,8 +197,9 @@ class Editor {
       }
     }
     this.good = null;
+    const failed = $("#notice").classList.contains("problem"); // then a run takes the card away
+    if (!this.lab.engine.edits && !failed) return undefined;
     if (this.lab.engine.edits) this.lab.engine.edit(null);
-    else if (!$("#notice").classList.contains("problem")) return undefined; // else a run takes the failed edit's card away
     return this.lab.run();
   }
 
@@ -199,10 +213,10 @@ class Editor {
     this.blame(null);
     this.tell(printed);
     if (!result.edited) return;
-    const parts = Object.entries(edits).map(([module, text]) => `${module} (${changedLines(K3.sources[module], text)})`);
-    const back = make("button", { type: "button" }, say("Back to the shipped code"));
-    back.addEventListener("click", () => this.reset());
-    this.banner.replaceChildren(make("p", {}, say("These figures come from edited code: {parts}.", { parts: parts.join(say("; ")) })), back);
+    const parts = Object.entries(edits)
+      .map(([module, text]) => `${module} (${changedLines(K3.sources[module], text)})`).join(say("; "));
+    this.banner.replaceChildren(make("p", {}, say("These figures come from edited code: {parts}.", { parts })),
+      makeButton(say("Back to the shipped code"), () => this.reset()));
   }
 
   // A run gave no result. Edits that never gave one are not kept running: the figures that are shown go on to work.
@@ -230,16 +244,19 @@ class Editor {
 
   // The button of the card above the figure.
   remedy(reply) {
-    return reply.line ? [say("Show the line"), () => this.open({ module: reply.module, name: "", line: reply.line }, null)]
+    const { module, line } = reply;
+    return line ? [say("Show the line"), () => this.open({ module, name: "", line }, null)]
       : [say("Back to the shipped code"), () => this.reset()];
   }
 
+  // What the code printed.
   tell(printed) {
     this.printed.hidden = !printed;
     setText(this.printed, printed || "");
   }
 }
 
+// What is wrong with an edit, in one line.
 function faultWords({ module, line, message }) {
   return module ? say("{module}, line {line}: {message}", { module, line, message }) : message;
 }
@@ -249,7 +266,8 @@ function changedLines(shipped, edited) {
   const [before, after] = [shipped, edited].map((words) => words.split("\n"));
   let first = 0, end = 0;
   while (first < after.length && before[first] === after[first]) first += 1;
-  while (end < after.length - first && end < before.length - first && before.at(-1 - end) === after.at(-1 - end)) end += 1;
+  const most = Math.min(before.length, after.length) - first;
+  while (end < most && before.at(-1 - end) === after.at(-1 - end)) end += 1;
   const from = first + 1, to = Math.max(from, after.length - end);
   return from === to ? say("line {from}", { from }) : say("lines {from} to {to}", { from, to });
 }

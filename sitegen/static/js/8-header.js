@@ -3,13 +3,14 @@ function bindHeader(signal) {
   const languages = $$("[data-language]");
   const write = () => K3.lab && K3.lab.address.write(); // what was set a moment ago
   const keepState = () => { write(); languages.forEach((link) => { link.hash = location.hash; }); };
-  for (const link of languages) for (const type of ["pointerdown", "focus", "click"]) link.addEventListener(type, keepState);
-  $("#copy").addEventListener("click", async () => {
+  for (const link of languages) {
+    for (const type of ["pointerdown", "focus", "click"]) link.addEventListener(type, keepState);
+  }
+  $("#copy").addEventListener("click", ({ currentTarget }) => {
     write();
-    const copied = await copyText(location.href);
     const edited = K3.lab && K3.lab.result.edited;
-    setText($("#copy"), copied ? (edited ? say("Link copied, without the edits") : say("Link copied")) : say("Copy it from the address bar"));
-    setTimeout(() => setText($("#copy"), say("Copy link")), 2000);
+    const done = edited ? say("Link copied, without the edits") : say("Link copied");
+    copyBy(currentTarget, say("Copy link"), location.href, done, say("Copy it from the address bar"));
   });
   $("#menu").addEventListener("click", (event) => {
     event.preventDefault();
@@ -24,13 +25,16 @@ function bindHeader(signal) {
   }, { signal });
 }
 
-// A button in a figure copies the text beside it.
-async function copyFrom(button) {
-  await copyText($("pre", button.closest("figure")).textContent);
-  setText(button, say("Copied"));
-  setTimeout(() => setText(button, say("Copy")), 2000);
+// Copies, and lets the button say for two seconds how it went; `usual` are its words otherwise.
+async function copyBy(button, usual, words, done = say("Copied"), failed = say("Not copied: select the text")) {
+  setText(button, await copyText(words) ? done : failed);
+  clearTimeout(restoring.get(button));
+  restoring.set(button, setTimeout(() => setText(button, usual), 2000));
 }
 
+const restoring = new WeakMap(); // button -> timer
+
+// Whether words are in the clipboard now.
 async function copyText(words) {
   try {
     await navigator.clipboard.writeText(words);

@@ -19,9 +19,10 @@ const offline = {
     try {
       await this.container.register(siteRoot + "sw.js");
       const { active } = await this.container.ready;
-      const loaded = performance.getEntriesByType("resource").map(({ name }) => name).filter((name) => name.startsWith(siteRoot));
-      const extras = [...engine.runtime.held.keys()].map((name) => siteRoot + described(name).path);
-      const tell = () => (this.container.controller || active).postMessage({ do: "keep", urls: [location.href.split("#")[0], ...loaded, ...extras] });
+      const loaded = performance.getEntriesByType("resource").map(({ name }) => name);
+      const held = [...engine.runtime.held.keys()].map((name) => siteRoot + described(name).path);
+      const urls = [location.href.split("#")[0], ...loaded.filter((name) => name.startsWith(siteRoot)), ...held];
+      const tell = () => (this.container.controller || active).postMessage({ do: "keep", urls });
       tell();
       this.container.addEventListener("controllerchange", tell);
     } catch {

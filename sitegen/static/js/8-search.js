@@ -1,8 +1,10 @@
-// Search: a dialog over every page, opened by "/" or a button. The index is a script of its own, fetched when it is first
-// wanted, so that it works from a folder too. Everything hangs on the document: pages come and go below it.
+// Search: a dialog over every page, opened by "/" or a button. The index is a script of its own, fetched when it is
+// first wanted, so that it works from a folder too. Everything hangs on the document: pages come and go below it.
 const SEARCH_SHOWN = 30; // results that are listed; all are counted
 const SEARCH_SNIPPET = 150; // characters of a result's text
+const TYPING = "input:not([type=range], [type=checkbox], [type=radio]), textarea, select, [contenteditable]";
 
+// Opens the dialog by key and button, for as long as the document lives.
 function bindSearch() {
   let dialog = null;
   const open = () => {
@@ -11,29 +13,30 @@ function bindSearch() {
   };
   document.addEventListener("click", (event) => event.target.closest("[data-search]") && open());
   document.addEventListener("keydown", (event) => {
-    const typing = event.target.closest && event.target.closest("input:not([type=range], [type=checkbox], [type=radio]), textarea, select, [contenteditable]");
+    const typing = event.target.closest && event.target.closest(TYPING);
     if (event.key !== "/" || event.altKey || event.ctrlKey || event.metaKey || typing) return;
     event.preventDefault();
     open();
   });
 }
 
+// The dialog of one language; a page that takes another's place has none at first.
 class SearchDialog {
   constructor() {
     this.lang = page.lang;
     this.base = siteRoot + (this.lang === "en" ? "" : `${this.lang}/`);
     this.chosen = -1;
     const label = say("Search tabs, controls, situations, field reports, terms, claims");
-    this.input = make("input", { type: "text", role: "combobox", "aria-expanded": "false", "aria-controls": "search-results",
-      "aria-autocomplete": "list", "aria-label": label, placeholder: label, autocomplete: "off", spellcheck: "false", enterkeyhint: "go" });
+    this.input = make("input", { type: "text", role: "combobox", "aria-expanded": "false",
+      "aria-controls": "search-results", "aria-autocomplete": "list", "aria-label": label, placeholder: label,
+      autocomplete: "off", spellcheck: "false", enterkeyhint: "go" });
     this.list = make("div", { role: "listbox", id: "search-results", "aria-label": say("Results"), hidden: true });
     this.status = make("p", { class: "search-count", role: "status" });
     this.none = make("p", { class: "search-none", hidden: true });
-    const close = make("button", { type: "button", class: "search-close" }, say("Close"));
+    const close = makeButton(say("Close"), () => this.node.close());
     this.node = make("dialog", { class: "search", "aria-label": say("Search") },
       make("div", { class: "search-bar" }, this.input, close), this.status, this.list, this.none);
     document.body.append(this.node);
-    close.addEventListener("click", () => this.node.close());
     this.input.addEventListener("input", () => this.show());
     this.input.addEventListener("keydown", (event) => this.key(event));
     this.node.addEventListener("click", (event) => {
@@ -42,6 +45,7 @@ class SearchDialog {
     });
   }
 
+  // Shows the dialog, then the index once it is there.
   async open() {
     if (this.node.open) return;
     this.node.showModal();
@@ -56,6 +60,7 @@ class SearchDialog {
     }
   }
 
+  // What is found for the words that are typed.
   show() {
     if (!this.entries) return;
     const words = this.input.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -63,9 +68,7 @@ class SearchDialog {
     this.list.replaceChildren(...shown.map((entry, index) => this.option(entry, index, words)));
     this.list.hidden = !shown.length;
     this.input.setAttribute("aria-expanded", String(shown.length > 0));
-    setText(this.status, !words.length ? say("All tabs and workbenches") : found.length === 1 ? say("1 found")
-      : found.length > SEARCH_SHOWN ? say("{count} found; the first {shown} are listed", { count: found.length, shown: SEARCH_SHOWN })
-        : say("{count} found", { count: found.length }));
+    setText(this.status, words.length ? howMany(found.length) : say("All tabs and workbenches"));
     this.none.hidden = shown.length > 0;
     if (!shown.length) {
       this.none.replaceChildren(say("Nothing has all these words: {query}", { query: this.input.value.trim() }), " ",
@@ -77,12 +80,14 @@ class SearchDialog {
 
   option(entry, index, words) {
     const where = [K3.found[this.lang].kinds[entry.kind], entry.where].filter(Boolean).join(" · ");
-    return make("a", { role: "option", id: `search-${index}`, "aria-selected": "false", tabindex: "-1", href: this.base + entry.address },
+    const href = this.base + entry.address;
+    return make("a", { role: "option", id: `search-${index}`, "aria-selected": "false", tabindex: "-1", href },
       make("span", { class: "search-title" }, ...marked(entry.title || entry.text.slice(0, 60), words)),
       make("span", { class: "search-where" }, where),
       make("span", { class: "search-text" }, ...marked(snippet(entry.text, words), words)));
   }
 
+  // Marks the result that Enter opens; -1: none.
   choose(index) {
     const options = [...this.list.children];
     if (options[this.chosen]) options[this.chosen].setAttribute("aria-selected", "false");
@@ -108,6 +113,7 @@ class SearchDialog {
   }
 }
 
+// One thing that can be found.
 class SearchEntry {
   // where: the name of the tab that it belongs to, if any.
   constructor([kind, title, text, also, address, place], where) {
@@ -116,12 +122,19 @@ class SearchEntry {
     this.body = `${text}\n${where || ""}`.toLowerCase();
   }
 
-  // How well a word fits, 0 best: a name begins with it, a word of a name does, a name has it, the text has it; -1 not at all.
+  // How well a word fits, 0 best: a name begins with it, a word of a name does, a name has it, the text has it; -1 not
+  // at all.
   rank(word) {
     if (this.head.startsWith(word) || this.head.includes(`\n${word}`)) return 0;
     if (this.head.includes(word)) return begins(this.head, word) ? 1 : 2;
     return this.body.includes(word) ? 3 : -1;
   }
+}
+
+function howMany(count) {
+  if (count === 1) return say("1 found");
+  return count > SEARCH_SHOWN ? say("{count} found; the first {shown} are listed", { count, shown: SEARCH_SHOWN })
+    : say("{count} found", { count });
 }
 
 // Whether a word of `text` begins with `word`.
@@ -166,5 +179,6 @@ function snippet(text, words) {
   const lower = text.toLowerCase();
   const first = Math.min(...words.map((word) => lower.indexOf(word)).filter((at) => at >= 0), text.length);
   const start = first === text.length || first < SEARCH_SNIPPET / 2 ? 0 : first - 40;
-  return (start ? "…" : "") + text.slice(start, start + SEARCH_SNIPPET) + (start + SEARCH_SNIPPET < text.length ? "…" : "");
+  const end = start + SEARCH_SNIPPET;
+  return (start ? "…" : "") + text.slice(start, end) + (end < text.length ? "…" : "");
 }

@@ -3,7 +3,10 @@ class Take {
   constructor(lab) {
     this.lab = lab;
     for (const figure of $$("#lab .scene, #lab .figure")) figure.append(this.saver(figure));
-    for (const table of $$("#lab [data-table]")) table.parentElement.after(this.saveRow(this.saveTable(table.dataset.table, $("caption", table).textContent)));
+    for (const table of $$("#lab [data-table]")) {
+      const saver = this.saveTable(() => table.dataset.table, $("caption", table).textContent);
+      table.parentElement.after(this.saveRow(saver));
+    }
     this.ways = make("div", { class: "ways" });
     this.menu = make("details", { class: "take" }, make("summary", {}, say("Take it away")), this.ways);
     this.menu.addEventListener("toggle", () => this.show());
@@ -14,52 +17,58 @@ class Take {
   // The ways as of the result that is shown; nothing is made before the menu is opened.
   show() {
     if (!this.menu.open) return;
+    this.lab.address.write(); // what was set a moment ago: some of the ways name the address
     const { result } = this.lab, { edits } = result.edited ? this.lab.engine : { edits: null };
-    const program = pythonProgram(result, this.files(), edits);
-    const rows = [
-      [say("Result"), this.button("JSON", () => this.saveJson(), say("the whole result, as Python wrote it")),
-        this.button("CSV", () => this.save("numbers.csv", numbersCsv(result), "text/csv"), say("the numbers"))],
-      [say("The same in Python"), this.button(say("Program"), () => this.save("py", program, "text/x-python")),
-        this.button(say("Notebook"), () => this.save("ipynb", notebook(result, program), "application/x-ipynb+json"))],
-      edits || Object.keys(this.files()).length ? [say("On a command line"), make("p", {}, say("Not with edited code or a file: take the program."))]
-        : [say("On a command line"), ...this.copyable(commandLine(result))],
-      [say("In another page"), ...this.copyable(embedCode(result)), ...(fromDisk ? [make("p", {}, say("This site was opened from a folder; serve it, and the address here is one that others can embed."))] : [])],
-      [say("Link"), this.button(say("Copy link"), () => $("#copy").click()), make("p", {}, say("The address holds every setting. It holds no edited code and no dropped file."))],
-    ];
-    this.ways.replaceChildren(...rows.map(([label, ...content]) => make("div", { class: "way" }, make("h3", {}, label), make("div", {}, ...content))));
+    const files = this.files(), program = pythonProgram(result, files, edits);
+    const note = (words) => make("p", {}, words);
+    const command = edits || Object.keys(files).length
+      ? [note(say("Not with edited code or a file: take the program."))] : this.copyable(commandLine(result));
+    const served = fromDisk
+      ? [note(say("This site was opened from a folder; serve it, and the address here is one that others can embed."))] : [];
+    this.ways.replaceChildren(
+      this.way(say("Result"),
+        this.button("JSON", () => this.saveJson(), say("the whole result, as Python wrote it")),
+        this.button("CSV", () => this.save("numbers.csv", numbersCsv(result), "text/csv"), say("the numbers"))),
+      this.way(say("The same in Python"),
+        this.button(say("Program"), () => this.save("py", program, "text/x-python")),
+        this.button(say("Notebook"), () => this.save("ipynb", notebook(result, program), "application/x-ipynb+json"))),
+      this.way(say("On a command line"), ...command),
+      this.way(say("In another page"), ...this.copyable(embedCode()), ...served),
+      this.way(say("Link"), this.button(say("Copy link"), () => $("#copy").click()),
+        note(say("The address holds every setting. It holds no edited code and no dropped file."))));
   }
 
+  way(label, ...content) {
+    return make("div", { class: "way" }, make("h3", {}, label), make("div", {}, ...content));
+  }
+
+  // about: what a short label leaves out.
   button(label, action, about) {
-    const node = make("button", { type: "button", title: about, "aria-label": about && `${label}: ${about}` }, label);
-    node.addEventListener("click", action);
-    return node;
+    return makeButton(label, action, { title: about, "aria-label": about && `${label}: ${about}` });
   }
 
   copyable(words) {
-    const place = make("pre", { tabindex: "0" }, words);
-    const copy = this.button(say("Copy"), async () => {
-      await copyText(words);
-      setText(copy, say("Copied"));
-      setTimeout(() => setText(copy, say("Copy")), 2000);
-    });
-    return [place, copy];
+    const copy = this.button(say("Copy"), () => copyBy(copy, say("Copy"), words));
+    return [make("pre", { tabindex: "0" }, words), copy];
   }
 
   // --- one figure or table ----------------------------------------------------------------------------------------
 
   saver(figure) {
     const name = figure.dataset.scene || figure.dataset.figure, title = $(".scene-title", figure).textContent;
-    const drawing = () => drawingFile(figure, this.origin());
+    const saveSvg = () => this.save(`${name}.svg`, drawingFile(figure, this.origin()).text, "image/svg+xml");
+    const savePng = async () => this.save(`${name}.png`, await pngOf(drawingFile(figure, this.origin())), "image/png");
     const spec = () => this.lab.result.figures.find((candidate) => candidate.name === figure.dataset.figure);
     return this.saveRow(
-      this.button("SVG", () => this.save(`${name}.svg`, drawing().text, "image/svg+xml"), say("save the drawing: {title}", { title })),
-      this.button("PNG", async () => this.save(`${name}.png`, await pngOf(drawing()), "image/png"), say("save the picture: {title}", { title })),
+      this.button("SVG", saveSvg, say("save the drawing: {title}", { title })),
+      this.button("PNG", savePng, say("save the picture: {title}", { title })),
       ...(figure.dataset.figure ? [this.saveTable(() => spec().data.name, title)] : []));
   }
 
+  // name(): which table of the result that is shown then.
   saveTable(name, title) {
-    const table = () => (typeof name === "string" ? name : name());
-    return this.button("CSV", () => this.save(`${table()}.csv`, tableCsv(this.lab.result.tables[table()]), "text/csv"), say("save the values: {title}", { title }));
+    const save = () => this.save(`${name()}.csv`, tableCsv(this.lab.result.tables[name()]), "text/csv");
+    return this.button("CSV", save, say("save the values: {title}", { title }));
   }
 
   saveRow(...buttons) { return make("p", { class: "save" }, ...buttons); }
@@ -81,16 +90,16 @@ class Take {
   }
 
   async saveJson() {
-    const { slug, params, seed } = this.lab.result;
-    const reply = JSON.parse(await this.lab.engine.ask({ do: "result", slug, params, seed, files: this.lab.shownFiles, lang: page.lang }));
+    const reply = await this.lab.ask({ do: "result" });
     if (reply.state === "result") this.save("json", reply.text, "application/json");
-    else showNotice("info", say("The JSON is written by Python, which is not up yet."));
+    else if (reply.state === "superseded") showNotice("info", say("The JSON is written by Python, which is not up yet."));
   }
 
   // Input name -> name and SHA-256 of the files that the shown result comes from.
   files() {
     const { shownFiles, engine } = this.lab;
-    return Object.fromEntries(Object.entries(shownFiles).map(([input, key]) => [input, { name: engine.kept.get(key).name, key }]));
+    const named = Object.entries(shownFiles).map(([input, key]) => [input, { name: engine.kept.get(key).name, key }]);
+    return Object.fromEntries(named);
   }
 }
 
@@ -105,12 +114,15 @@ function csv(rows) {
   return (page.lang === "zh" ? "\ufeff" : "") + rows.map((row) => row.map(cell).join(",") + "\r\n").join("");
 }
 
+// A table of the result; what only links its rows to drawings is left out.
 function tableCsv({ columns, rows }) {
   const shown = columns.map((column, index) => index).filter((index) => columns[index].key !== "id");
   const header = shown.map((index) => columns[index].label + (columns[index].unit ? ` (${columns[index].unit})` : ""));
   return csv([header, ...rows.map((row) => shown.map((index) => row[index]))]);
 }
 
+// The numbers of the result, one a row.
 function numbersCsv({ metrics }) {
-  return csv([["key", "label", "value", "unit", "badge"], ...metrics.map(({ key, label, value, unit, badge }) => [key, label, value, unit, badge])]);
+  const columns = ["key", "label", "value", "unit", "badge"];
+  return csv([columns, ...metrics.map((metric) => columns.map((name) => metric[name]))]);
 }

@@ -7,31 +7,36 @@ const PHASES = {
   interpreter: "the interpreter", import: "k3core",
 };
 
+// What the engine does, in the header.
 function showStatus(status) {
   document.documentElement.dataset.python = status.state;
+  if (status.python) K3.python = status.python;
   const pill = $("#status");
   if (!pill) return;
   pill.dataset.state = status.state;
-  if (status.python) K3.python = status.python;
-  const live = () => say("Python {version} in this page", { version: K3.python });
-  const megabytes = (count) => (count / 1e6).toFixed(1);
-  const what = status.phase && (PHASES[status.phase] ? say(PHASES[status.phase]) : status.phase.split("-")[0]);
-  const text = {
-    held: () => say("Python is not loaded"),
-    loading: () => say("loading Python, {done} of {total} MB", { done: megabytes(status.done), total: megabytes(status.total) }),
-    booting: () => say("starting {what}", { what }),
-    ready: live,
-    running: () => (status.total ? say("computing, {done} of {total}", { done: status.done, total: status.total }) : say("computing")),
-    idle: live,
-    restarting: () => say("restarting Python"),
-    failed: () => say("Python is not available"),
-  }[status.state]();
-  setText($(".words", pill), text);
+  setText($(".words", pill), statusWords(status));
   $("meter", pill).hidden = !status.total;
   if (status.total) $("meter", pill).value = status.done / status.total;
   $("#stop").hidden = status.state !== "running";
 }
 
+function statusWords({ state, phase, done, total }) {
+  const live = () => say("Python {version} in this page", { version: K3.python });
+  const megabytes = (count) => (count / 1e6).toFixed(1);
+  const what = phase && (PHASES[phase] ? say(PHASES[phase]) : phase.split("-")[0]);
+  return {
+    held: () => say("Python is not loaded"),
+    loading: () => say("loading Python, {done} of {total} MB", { done: megabytes(done), total: megabytes(total) }),
+    booting: () => say("starting {what}", { what }),
+    ready: live,
+    running: () => (total ? say("computing, {done} of {total}", { done, total }) : say("computing")),
+    idle: live,
+    restarting: () => say("restarting Python"),
+    failed: () => say("Python is not available"),
+  }[state]();
+}
+
+// The experiment of one page.
 class Lab {
   constructor(engine, signal) {
     this.engine = engine;
@@ -40,8 +45,9 @@ class Lab {
     this.charts = new Charts(signal);
     this.result = page.result;
     this.shownFiles = {};
-    this.scenes = new Map($$("[data-scene]").map((node) => [node.dataset.scene,
-      new SceneView(node, (name, index) => this.frame(name, index), (name, index) => this.address.set(`frame.${name}`, String(index)))]));
+    const onFrame = (name, index) => this.address.set(`frame.${name}`, String(index));
+    const scenes = $$("[data-scene]").map((node) => new SceneView(node, (...which) => this.frame(...which), onFrame));
+    this.scenes = new Map(scenes.map((scene) => [scene.name, scene]));
     this.controls = new Controls($("#controls"), this.address, () => this.run());
     this.prediction = new PredictionView($("#prediction"), this.address);
     this.files = new Files(this.address, this.engine, () => this.run());
@@ -51,22 +57,29 @@ class Lab {
     this.editor = new Editor(this, signal);
     bindEmbed(this, signal);
     $("#stop").addEventListener("click", () => this.engine.stop());
-    for (const button of $$("[data-copy]")) button.addEventListener("click", () => copyFrom(button));
+    for (const button of $$("[data-copy]")) {
+      const source = $("pre", button.closest("figure"));
+      button.addEventListener("click", () => copyBy(button, say("Copy"), source.textContent));
+    }
     const setParam = (name, value) => this.controls.set(name, value);
     bindDragging($("#lab"), this.address, setParam, signal);
     bindClicks($("#lab"), setParam);
     bindLinking(document.body, signal);
-    window.addEventListener("hashchange", () => (this.address.read() ? this.follow() : this.address.write()), { signal });
+    const onLink = () => (this.address.read() ? this.follow() : this.address.write());
+    window.addEventListener("hashchange", onLink, { signal });
+    let { narrow } = this;
+    window.addEventListener("resize", debounce(200, () => { // a phone was turned: the drawings have two widths
+      if (narrow === this.narrow) return;
+      narrow = this.narrow;
+      for (const scene of this.scenes.values()) scene.redraw();
+    }), { signal });
     signal.addEventListener("abort", () => this.close());
   }
 
   start() {
-    if (!this.engine.ready && this.asksForOthers) {
-      showNotice("info", say("This link asks for other settings than the ones shown; they are computed as soon as Python is up."));
-    }
-    if (this.engine.status && this.consent.given) this.status(this.engine.status);
+    if (this.consent.given) this.engine.start(); // first: after a failure it tries again, and the run with it
     this.follow();
-    if (this.consent.given) this.engine.start(); else this.engine.hold();
+    if (!this.consent.given) this.engine.hold();
   }
 
   close() {
@@ -76,14 +89,18 @@ class Lab {
     for (const scene of this.scenes.values()) scene.pause();
   }
 
-  // Whether the address names settings.
-  get asksForOthers() { return [...this.address.state.keys()].some((name) => !["guess", "embed"].includes(name)); }
+  // Until the first result, the page shows that of the defaults; where the address asks for another, it says so.
+  get stale() { return this.result === page.result && this.address.settings() !== ""; }
 
   // Goes where the address says.
   follow() {
     this.controls.takePreset();
     this.controls.show();
     this.prediction.follow(this.result);
+    $("#lab").classList.toggle("stale", this.stale);
+    if (this.stale && !this.engine.ready && !this.engine.failed) {
+      showNotice("info", say("The figures here are not yet those of this link but those of the default settings; the ones it asks for are computed as soon as Python is up."));
+    }
     this.run();
   }
 
@@ -91,8 +108,11 @@ class Lab {
 
   request() {
     const { address } = this;
-    return { slug: page.experiment.slug, params: address.params(), seed: address.get("seed"), preset: address.get("preset"),
-      files: this.files.given(), pin: this.pin.request(), lang: page.lang, frames: address.frames(), narrow: this.narrow };
+    for (const key of Object.values(this.shownFiles)) this.engine.use(key); // what is shown can be asked about
+    return {
+      slug: page.experiment.slug, params: address.params(), seed: address.get("seed"), preset: address.get("preset"),
+      files: this.files.given(), pin: this.pin.request(), lang: page.lang, frames: address.frames(), narrow: this.narrow,
+    };
   }
 
   async run() {
@@ -107,23 +127,27 @@ class Lab {
     const reply = JSON.parse(await this.engine.run(request));
     if (reply.state === "superseded" || this.signal.aborted) return;
     this.stream("");
-    if (reply.state === "done") this.shownFiles = request.files;
     $("#lab").setAttribute("aria-busy", "false");
     if (reply.state === "done") {
+      this.shownFiles = request.files;
       this.show(reply);
       this.pin.took(settings, request.pin, reply);
-    } else if (reply.state !== "failed") this.showProblem(reply); // failed: `status` has said it
+    } else if (reply.state !== "failed") { // `status` has said that
+      this.showProblem(reply);
+    }
   }
 
   show(reply) {
     this.result = reply.result;
+    $("#lab").classList.remove("stale");
     showNotice("info", "");
     this.controls.blame(null);
     showResult(reply.result);
     this.editor.shown(reply);
     this.take.show();
     for (const scene of reply.result.scenes) {
-      this.scenes.get(scene.name).show(scene, reply.pictures[scene.name], this.address.get(`frame.${scene.name}`));
+      const view = this.scenes.get(scene.name), asked = this.address.get(`frame.${scene.name}`);
+      if (view) view.show(scene, reply.pictures[scene.name], asked);
     }
     this.prediction.show(reply.result);
     this.charts.show(reply.result);
@@ -138,7 +162,9 @@ class Lab {
       this.controls.blame(reply.param);
       const known = page.experiment.params.some((param) => param.name === reply.param) || reply.param === "seed";
       const input = page.experiment.inputs.some(({ name }) => name === reply.param);
-      showNotice("problem", reply.message, [known ? say("Use the default") : input ? say("Without the file") : say("Remove it"),
+      const file = this.files.nameOf(reply.param);
+      const problem = file ? say("{file}: {problem}", { file, problem: reply.message }) : reply.message;
+      showNotice("problem", problem, [known ? say("Use the default") : input ? say("Without the file") : say("Remove it"),
         () => this.forget(input ? `file.${reply.param}` : reply.param)]);
     } else if (reply.state === "edit_error") {
       showNotice("problem", faultWords(reply), this.editor.remedy(reply));
@@ -163,15 +189,22 @@ class Lab {
   }
 
   // A frame of the result that is shown; where Python is not up yet, the next result brings it along.
-  async frame(name, index) {
+  async frame(scene, index) {
     if (!this.engine.ready) {
       this.run();
       return null;
     }
-    const { slug, params, seed } = this.result;
-    const files = this.shownFiles;
-    const reply = JSON.parse(await this.engine.ask({ do: "frame", slug, params, seed, files, lang: page.lang, scene: name, index, narrow: this.narrow }));
+    const reply = await this.ask({ do: "frame", scene, index, narrow: this.narrow });
     return reply.state === "frame" ? reply.picture : null;
+  }
+
+  // A question about the result that is shown. Where Python cannot answer it, the page says why.
+  async ask(question) {
+    const { slug, params, seed } = this.result;
+    const request = { ...question, slug, params, seed, files: this.shownFiles, lang: page.lang };
+    const reply = JSON.parse(await this.engine.ask(request));
+    if (reply.state.endsWith("error") && !this.signal.aborted) this.showProblem(reply);
+    return reply;
   }
 
   // The text that a run is writing; "" when it has ended.
@@ -186,11 +219,12 @@ class Lab {
     if (status.state === "idle") offline.keep();
     if (status.state === "held") {
       $("#lab").setAttribute("aria-busy", "false");
-      this.consent.ask(this.asksForOthers);
+      this.consent.ask(this.stale);
     }
     if (status.state === "failed") {
-      showNotice("problem", say("Python could not start: {why}. Everything here can be read; the figures show the default settings.", { why: status.message }),
-        [say("Try again"), () => { showNotice("info", ""); this.engine.start(); this.run(); }]);
+      const why = say("Python could not start: {why}. Everything here can be read; the figures show the default settings.",
+        { why: status.message });
+      showNotice("problem", why, [say("Try again"), () => { showNotice("info", ""); this.engine.start(); this.run(); }]);
     }
   }
 }
