@@ -1,6 +1,7 @@
 """Prose and code as HTML: Markdown with equations as MathML, highlighted sources."""
 
 import inspect
+import re
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +28,7 @@ def prose(lang: str, name: str, here: str = "") -> str:
         markdown.core.ruler.push("spaces", lambda state: _close_up(state.tokens))
     markdown.core.ruler.push("terms", lambda state: _link_terms(state.tokens, lang, name, here))
     markdown.core.ruler.push("reports", lambda state: _name_reports(state.tokens))
-    return markdown.render(_text(lang, name))
+    return _joined(markdown.render(_text(lang, name)))
 
 
 def reports(lang: str, name: str) -> list:
@@ -92,6 +93,11 @@ def _math_block(_renderer, tokens, index, _options, _env) -> str:
 
 def _equation(tex: str, options: dict) -> str:
     return mathml(tex, display="block" if options["display_mode"] else "inline")
+
+
+def _joined(html: str) -> str:
+    """Punctuation stays on the line of the formula that it follows or opens: a word joiner between them."""
+    return re.sub(r"(?<=[(（“])(?=<math)|(?<=</math>)(?=[,.;:)，。；：、）”])", "\N{WORD JOINER}", html)
 
 
 def _close_up(tokens: list) -> None:

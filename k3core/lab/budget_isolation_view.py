@@ -249,7 +249,7 @@ def _history(log: dict, time: float, left: float, right: float, y: float, lang: 
     parts.append(d.path(steps(quarter, [0] * len(vip), vip, base, 48 / most), "vip"))
     parts.append(d.path(steps(quarter, vip, both, base, 48 / most), "ordinary"))
     parts += [d.text(0, y + 6, Text("waiting").render(lang), "label small"),
-              d.text(left - 4, base - 44, number(most), "label small", "end"),
+              d.text(left - 4, base - 39, number(most), "label small", "end"),
               d.line(left, base, right, base), *_clock(time, left, unit, top - 4, base), grip]
     return parts, base
 
@@ -274,13 +274,14 @@ def _latencies(log: dict, time: float, left: float, right: float, y: float, lang
     refused = [(left + log["requests"][i][5] * unit, y + 12) for i in log["refused"]]
     parts.append(d.path(diamonds(refused, 5), "miss"))
     parts += _clock(time, left, unit, y + 8, base)
-    for kind in (1, 0):
-        if log["p99"][kind] is not None:
-            seconds = log["p99"][kind] / 1000
-            height, time_words = scale(seconds), seconds_words(seconds)
-            words = (Text("VIP P99 {time}", time=time_words), Text("ordinary P99 {time}", time=time_words))[kind]
-            parts += [d.line(left, height, right, height, f"{STYLES[kind]}-line"),
-                      d.text(right, height - 4, words.render(lang), "label small strong", "end")]
+    known = sorted((scale(p99 / 1000), kind) for kind, p99 in enumerate(log["p99"]) if p99 is not None)
+    close = len(known) == 2 and known[1][0] - known[0][0] < 15  # the lower label then goes below its line
+    for rank, (height, kind) in enumerate(known):
+        time_words = seconds_words(log["p99"][kind] / 1000)
+        words = (Text("VIP P99 {time}", time=time_words), Text("ordinary P99 {time}", time=time_words))[kind]
+        parts += [d.line(left, height, right, height, f"{STYLES[kind]}-line"),
+                  d.text(right, height + (13 if close and rank else -4), words.render(lang),
+                         "label small strong halo", "end")]
     for second in range(0, int(END) + 1, 10):
         parts.append(d.text(left + second * unit, base + 15, f"{second} s", "label small", "middle"))
     return parts, base + 18

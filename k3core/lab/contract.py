@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from k3core.lab.display import quantity
+from k3core.lab.display import number, quantity
 from k3core.lab.params import ParamError, parse_all, parse_seed, shown
 from k3core.lab.text import Text, say, say_all
 
@@ -345,6 +345,8 @@ def plain(value):
 
 def say_or_quantity(value, unit: str, lang: str) -> str:
     """A Text in `lang`, or a value with its unit."""
+    if unit == "tokens" and isinstance(value, (int, float)):  # the one unit that is a word
+        value = Text("{tokens} tokens", tokens=number(value))
     return value.render(lang) if isinstance(value, Text) else quantity(value, unit)
 
 

@@ -37,7 +37,7 @@ def percent(share: float, digits: int = 4) -> str:
 
 def quantity(value, unit: str) -> str:
     """`value` with its unit, scaled where the unit has prefixes: "B" in powers of 1,024, "kB" (a count of bytes)
-    in powers of 1,000, "share" as a percentage, anything else as it stands."""
+    in powers of 1,000, "share" as a percentage, "$" before the number, anything else as it stands."""
     if value is None:
         return "\N{EN DASH}"
     if isinstance(value, str):
@@ -48,6 +48,8 @@ def quantity(value, unit: str) -> str:
         return decimal_bytes(value)
     if unit == "share":
         return percent(value)
+    if unit == "$":
+        return f"${number(value)}"
     return f"{number(value)} {unit}".rstrip()
 
 

@@ -317,10 +317,10 @@ def _latencies(log: dict, axis: Axis, y: float, lang: str) -> tuple:
     if own is not None:
         words = Text("VIP P99 {time}", time=ms_words(log["p99"]))
         labels += [d.line(axis.left, own, axis.right, own, "vip-line"),
-                   d.text(axis.right, own - 4, words.render(lang), "label small strong", "end")]
+                   d.text(axis.right, own - 4, words.render(lang), "label small strong halo", "end")]
     if shared is not None and log["policy"] != "shared":
         words = Text("VIP P99 in one queue {time}", time=ms_words(log["p99_shared"]))
-        labels.append(d.text(axis.right, shared - 4, words.render(lang), "label small strong", "end"))
+        labels.append(d.text(axis.right, shared - 4, words.render(lang), "label small strong halo", "end"))
     step = next(step for step in STEPS if axis.end / step <= 6)
     for time in range(0, int(axis.end * 0.97), step):
         labels.append(d.text(axis.x(time), base + 15, f"{time} s", "label small", "middle"))

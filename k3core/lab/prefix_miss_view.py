@@ -203,7 +203,8 @@ def shared_figure(p) -> Figure:
     y = charts.quantitative("hit", Text("request 3 resumes at"))
     styles = {"marconi": ("hit", [1, 0]), "align": ("miss", [6, 3])}
     middle = p.prompt // 2
-    labels = [(middle, middle // p.grain * p.grain, Text("Marconi"), "hit"), (middle, 0, Text("align"), "miss")]
+    named = middle if middle >= p.grain else p.prompt  # where the two lines are apart, if anywhere
+    labels = [(named, named // p.grain * p.grain, Text("Marconi"), "hit"), (middle, 0, Text("align"), "miss")]
     layer = charts.line_layer(x, y, charts.series("policy", styles), ["shared", "policy", "hit"])
     layer["mark"] |= {"point": False, "interpolate": "step-after"}
     return Figure("shares", "shares", Text("Only the beginning is shared"),

@@ -192,6 +192,7 @@ def _groups(log: dict, shown: bool, top: float, width: float, narrow: bool, lang
     left, tall = (0, 30) if narrow else (164, 42)
     block = binary_bytes(log["block_bytes"])
     name = Text("one block number: {bytes}", bytes=block) if log["packed"] else \
+        Text("one block number, {size} pages: {bytes}", size=log["size"], bytes=block) if narrow else \
         Text("one block number, a page in each of {size}: {bytes}", size=log["size"], bytes=block)
     parts, drawn = [d.text(0, top, name.render(lang), "label strong")], _alike(log["groups"])
     top += 12

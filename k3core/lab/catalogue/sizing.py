@@ -198,6 +198,7 @@ ZH = {
         "共 {count} 组。一个块号为 {bytes}，即一组所有层的页。",
     "one block number: {bytes}": "一个块号：{bytes}",
     "one block number, a page in each of {size}: {bytes}": "一个块号，在 {size} 个张量中各占一页：{bytes}",
+    "one block number, {size} pages: {bytes}": "一个块号，{size} 页：{bytes}",
     "{layers} × {kind}": "{layers} × {kind}",
     "{count} groups of {group}": "{count} 组 {group}",
     "{share} used": "使用 {share}",
