@@ -158,6 +158,13 @@ def test_a_third_parameter_makes_panels_and_the_spec_can_choose():
     assert charts.plan(found, rows, ["rejected"]) == charts.Plan("policy", "slots", "router", ["rejected"], [])
 
 
+@pytest.mark.parametrize("values", [["1.2.3", "1.3"], ["1", "nan"], ["1", "inf"], ["", "2"], ["1e", "2"]])
+def test_what_only_looks_like_numbers_is_words_on_the_axis(values):
+    axis, value = charts._x_axis([{"x": text} for text in values], "prompt")
+    assert axis["type"] == "ordinal" and axis["sort"] == values and value is str
+    assert charts._x_axis([{"x": "-1.5"}, {"x": "2e3"}], "slots")[0]["type"] == "quantitative"
+
+
 def test_means_do_not_hang_on_the_order_of_a_sum():
     found, rows = made(FLEET, lambda point: {"rejected": (1e16, 1.0, -1e16)[point.seed]})
     chosen = charts.plan(found, rows, ["rejected"])

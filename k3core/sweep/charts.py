@@ -8,7 +8,7 @@ from html import escape
 
 from ..lab.charts import BYTES_LABEL
 from .commands import COMMANDS
-from .journal import cell
+from .journal import cell, values_of
 from .spec import Sweep
 
 METRICS, FACETS, SERIES = 4, 12, 32  # at most: metrics unasked, panels per metric, lines per panel
@@ -39,11 +39,6 @@ class Panel:
     metric: str
     facet: str | None
     series: dict[str, list] = field(default_factory=dict)
-
-
-def values_of(one: dict) -> dict:
-    """Parameters and seed of a row."""
-    return one["params"] | {"seed": one["seed"]}
 
 
 def plan(sweep: Sweep, rows: list[dict], metrics: list[str]) -> Plan | None:
@@ -106,12 +101,10 @@ def panels(chosen: Plan, rows: list[dict], addresses: list) -> list[Panel]:
     return sorted(found.values(), key=lambda panel: chosen.y.index(panel.metric))
 
 
-def draw(panel: Panel, chosen: Plan, bounds: tuple, styles: dict) -> str | None:
-    """A panel as SVG that takes its colours from --s0 to --s7; None where vl-convert is not installed."""
-    try:
-        import vl_convert
-    except ImportError:
-        return None
+def draw(panel: Panel, chosen: Plan, bounds: tuple, styles: dict) -> str:
+    """A panel as SVG that takes its colours from --s0 to --s7."""
+    import vl_convert
+
     points = [{"x": x, "line": line, "mean": mean, "least": least, "greatest": greatest, "place": place}
               for line, series in panel.series.items()
               for place, (x, mean, least, greatest, _) in enumerate(series)]
@@ -149,7 +142,10 @@ def bounds_of(found: list[Panel], metric: str) -> tuple[float, float]:
 
 
 def _numeric(values) -> bool:
-    return all(re.fullmatch(r"-?([0-9.]+(e[+-]?[0-9]+)?|inf|Infinity)", value) for value in values)
+    try:
+        return not any(math.isnan(float(value)) for value in values)
+    except ValueError:
+        return False
 
 
 def _specification(points: list, addresses: list, metric: str, chosen: Plan, bounds: tuple, styles: dict) -> dict:
@@ -183,7 +179,7 @@ def _specification(points: list, addresses: list, metric: str, chosen: Plan, bou
 def _x_axis(points: list, name: str) -> tuple:
     """Its encoding, and what turns a parameter's text into its value."""
     texts = list(dict.fromkeys(point["x"] for point in points))
-    if not _numeric(texts) or any("inf" in text.lower() for text in texts):
+    if not _numeric(texts) or any(math.isinf(float(value)) for value in texts):
         return {"field": "x", "type": "ordinal", "title": name, "sort": texts, "axis": {"labelAngle": 0}}, str
     values = sorted(map(float, texts))
     log = values[0] > 0 and values[-1] >= 30 * values[0] and len(values) > 2

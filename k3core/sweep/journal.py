@@ -5,6 +5,7 @@ import io
 import json
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +37,7 @@ class Journal:
             raise
 
     def close(self) -> None:
+        """No more is appended; `places` stay."""
         self._file.close()
 
     def append(self, records: list[dict]) -> None:
@@ -102,7 +104,7 @@ class Written:
 def write_tables(sweep: Sweep, journal: Journal, folder: Path) -> Written:
     """Write results.jsonl and results.csv. Raises OSError; old files stay then."""
     written, metrics = Written([], 0, []), {}
-    with Replacement(folder / RESULTS) as file:
+    with replacing(folder / RESULTS) as file:
         for one in rows(sweep, journal):
             metrics |= dict.fromkeys(one.get("metrics", ()))
             if "error" in one:
@@ -113,7 +115,7 @@ def write_tables(sweep: Sweep, journal: Journal, folder: Path) -> Written:
     written.metrics = list(metrics)
     names, seeded = sweep.names, sweep.seeds[0] is not None
     titles = [f"metric.{name}" if name in (*names, *OWN_COLUMNS) else name for name in metrics]
-    with Replacement(folder / TABLE) as file, open(folder / RESULTS, encoding="utf-8") as lines:
+    with replacing(folder / TABLE) as file, open(folder / RESULTS, encoding="utf-8") as lines:
         table = csv.writer(file, lineterminator="\n")
         table.writerow([*names, *["seed"] * seeded, *titles, "digest", "error", "key"])
         for one in map(json.loads, lines):
@@ -124,9 +126,14 @@ def write_tables(sweep: Sweep, journal: Journal, folder: Path) -> Written:
     return written
 
 
+def values_of(one: dict) -> dict:
+    """Parameters and seed of a row."""
+    return one["params"] | {"seed": one["seed"]}
+
+
 def named(sweep: Sweep, one: dict) -> str:
     """A row by what sets it apart: policy=dense, tp=8."""
-    values = one["params"] | {"seed": one["seed"]}
+    values = values_of(one)
     return ", ".join(f"{name}={cell(values[name])}" for name in sweep.varying if name in values) or sweep.command
 
 
@@ -137,24 +144,14 @@ def cell(value) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-class Replacement:
-    """A text file that takes the place of the old one when it is whole, and not before."""
-
-    def __init__(self, path: Path):
-        self.path, self.draft = path, path.with_name(path.name + ".part")
-
-    def __enter__(self) -> io.TextIOBase:
-        self.file = open(self.draft, "w", encoding="utf-8", newline="")
-        return self.file
-
-    def __exit__(self, kind, error, trace) -> None:
-        try:
-            self.file.close()
-        except OSError:  # what is left in the buffer has no room either
-            kind = kind or OSError
-            raise
-        finally:
-            if kind is None:
-                self.draft.replace(self.path)
-            else:
-                self.draft.unlink(missing_ok=True)
+@contextmanager
+def replacing(path: Path) -> Iterator[io.TextIOBase]:
+    """A text file that takes the place of the one at `path` when it is whole, and not before."""
+    draft = path.with_name(path.name + ".part")
+    try:
+        with open(draft, "w", encoding="utf-8", newline="") as file:
+            yield file
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise

@@ -6,10 +6,9 @@ from urllib.parse import quote
 
 from .. import cli_fleet, cli_replay, cli_run, cli_size, models
 from ..fleet.scenario import Scenario
-from ..lab.params import ParamError
 from ..lab.registry import TABS, experiment
 from ..sizing import resolve
-from .spec import Point
+from .spec import Point, text
 
 GIB = 2**30
 
@@ -22,27 +21,18 @@ def address(point: Point) -> str | None:
             return None
         slug, params, seed = found
         chosen = experiment(slug)
-        state = {param.name: _written(param.parse(params[param.name])) for param in chosen.params
+        state = {param.name: text(param.name, param.parse(params[param.name])) for param in chosen.params
                  if param.name in params and param.parse(params[param.name]) != param.default}
-    except (ParamError, ValueError):  # beyond what the page's controls can hold
+    except ValueError:  # beyond what the page's controls can hold
         return None
     if seed:
         state["seed"] = str(seed)
     for item in chosen.inputs:
-        name = {"config": "model"}.get(item.name, item.name) if point.command != "run" else item.name
-        if name in point.files:
-            state[f"file.{item.name}"] = point.files[name].sha256
+        parameter = "model" if point.command == "size" else item.name
+        if parameter in point.files:
+            state[f"file.{item.name}"] = point.files[parameter].sha256
     fragment = "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in state.items())
     return ("tabs/" if slug in TABS else "") + f"{slug}.html" + (f"#{fragment}" if fragment else "")
-
-
-def _written(value) -> str:
-    """A value as the page's address has it."""
-    if isinstance(value, list):
-        return ",".join(map(_written, value))
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
 
 
 def _run(point: Point) -> tuple:

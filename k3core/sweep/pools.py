@@ -27,13 +27,14 @@ class Processes:
 
         self.command, self.width = command, jobs
         self.sources = {file.sha256: file.source for file in files}
-        self.environment = {name: os.environ.get(name) for name in ONE_THREAD}
-        os.environ |= {name: value or "1" for name, value in self.environment.items()}
+        self.set = [name for name in ONE_THREAD if name not in os.environ]
+        os.environ |= dict.fromkeys(self.set, "1")
         self.others = set(multiprocessing.active_children())
         self.free = [_executor() for _ in range(jobs)]
         self.running = {}  # future -> (executor, tasks)
 
     def submit(self, tasks: list) -> None:
+        """Start a batch; a process must be free."""
         from concurrent.futures.process import BrokenProcessPool
 
         arguments = compute_batch, __version__, self.command, tasks, self.sources
@@ -47,6 +48,7 @@ class Processes:
             self.running[future] = executor, tasks
 
     def wait(self) -> list:
+        """The batches that ended since; a process that died has a successor."""
         from concurrent.futures import FIRST_COMPLETED, wait
         from concurrent.futures.process import BrokenProcessPool
 
@@ -72,9 +74,8 @@ class Processes:
                 child.kill()
         for executor in executors:
             executor.shutdown(cancel_futures=True)
-        for name, value in self.environment.items():
-            if value is None:
-                os.environ.pop(name, None)
+        for name in self.set:
+            del os.environ[name]
 
 
 def _executor():
@@ -146,6 +147,7 @@ class Cluster:
             return 2 * max(1, sum(self.client.nthreads().values()))
 
     def submit(self, tasks: list) -> None:
+        """Send a batch, with references to the files that it needs."""
         needed = {sha256 for _, _, _, files in tasks for sha256, _ in files.values()}
         sources = {sha256: self.sources[sha256] for sha256 in needed}
         with self._reached():
@@ -153,11 +155,13 @@ class Cluster:
         self.running[future] = tasks
 
     def wait(self) -> list:
+        """The batches that ended since."""
         with self._reached(), self.client.as_current():
             done = self.dask.wait(list(self.running), return_when="FIRST_COMPLETED").done
             return [(self.running.pop(future), self._outcome(future)) for future in done]
 
     def close(self) -> None:
+        """Give up what is under way, and leave the cluster."""
         if self.running:
             self.client.cancel(list(self.running))
         self.client.close()

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from .. import __version__
 from ..lab.display import number
 from . import charts
-from .journal import REPORT, RESULTS, Replacement, Written, cell
+from .journal import REPORT, RESULTS, Written, cell, replacing, values_of
 from .links import address
 from .spec import Sweep
 
@@ -58,7 +58,7 @@ def write_report(sweep: Sweep, written: Written, folder: Path, site: str | None)
         f"<p>{len(sweep):,} points are too many to draw here; {RESULTS} has them all.</p>")
     parts = [_head(sweep, written), drawings, _table(sweep, rows, written, addresses), _failures(written),
              f'<h2>The sweep</h2>\n<pre tabindex="0">{escape(sweep.source.strip())}</pre>']
-    with Replacement(folder / REPORT) as file:
+    with replacing(folder / REPORT) as file:
         file.write("\n".join(filter(None, parts)) + "\n</main>\n</body>\n</html>\n")
     return find_spec("vl_convert") is not None
 
@@ -145,7 +145,7 @@ def _table(sweep: Sweep, rows: list, written: Written, addresses: list) -> str:
     text += ['<div class="wide" tabindex="0" role="region" aria-label="Points"><table>',
              f"<thead><tr>{head}</tr></thead><tbody>"]
     for one, there in list(zip(rows, addresses, strict=True))[:LISTED]:
-        values = charts.values_of(one)
+        values = values_of(one)
         cells = [escape(cell(values.get(name))) for name in names] or [sweep.command]
         if there:
             cells[0] = f'<a href="{escape(there)}">{cells[0] or "point"}</a>'

@@ -60,6 +60,7 @@ class Progress:
         self.every = 0.2 if stream.isatty() else 10.0
 
     def add(self, done: int, failed: int) -> None:
+        """Points have finished, so many of them failed; it is said where the last line is old enough."""
         self.done, self.failed = self.done + done, self.failed + failed
         now = time.monotonic()
         if now - self.shown >= self.every:
