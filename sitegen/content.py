@@ -1,7 +1,6 @@
 """Prose and code as HTML: Markdown with equations as MathML, highlighted sources."""
 
 import inspect
-import re
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -17,24 +16,23 @@ from pygments.lexers import PythonLexer
 from sitegen import glossary
 
 CONTENT = Path(__file__).parent / "content"
+OPENING, CLOSING = tuple("(（“"), tuple(",.;:)，。；：、）”")  # what a line may not end, or begin with
 FULL_WIDTH = tuple("，。；：、！？（）「」")  # as wide as a character, with room beside them
 
 
 def prose(lang: str, name: str, here: str = "") -> str:
     """`content/<lang>/<name>.md` as HTML; the first occurrence of a term in each section is a link to the glossary,
     which lies `here` from the page. Raises FileNotFoundError."""
-    markdown = _markdown()
-    if lang == "zh":
-        markdown.core.ruler.push("spaces", lambda state: _close_up(state.tokens))
+    markdown = _markdown(lang)
     markdown.core.ruler.push("terms", lambda state: _link_terms(state.tokens, lang, name, here))
     markdown.core.ruler.push("reports", lambda state: _name_reports(state.tokens))
-    return _joined(markdown.render(_text(lang, name)))
+    return markdown.render(_text(lang, name))
 
 
 def reports(lang: str, name: str) -> list:
     """The field reports of a page, the list under its last heading: (anchor, what is in bold at its start, all)."""
     found = []
-    for anchor, _, tokens in _reports(_markdown().parse(_text(lang, name))):
+    for anchor, _, tokens in _reports(_markdown(lang).parse(_text(lang, name))):
         bold = [index for index, token in enumerate(tokens) if token.type in ("strong_open", "strong_close")]
         title = _plain(tokens[bold[0] : bold[1]]) if bold and bold[0] <= 1 else ""
         found.append((anchor, title, _plain(tokens)))
@@ -77,8 +75,11 @@ def _plain(tokens: list) -> str:
     return "".join(" " if token.type == "softbreak" else token.content for token in tokens)
 
 
-def _markdown() -> MarkdownIt:
+def _markdown(lang: str) -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table").use(dollarmath_plugin, renderer=_equation)
+    if lang == "zh":
+        markdown.core.ruler.push("spaces", lambda state: _close_up(state.tokens))
+    markdown.core.ruler.push("join", lambda state: _join(state.tokens))
     markdown.add_render_rule("table_open", lambda *_: '<div class="scroll" tabindex="0"><table>')
     markdown.add_render_rule("table_close", lambda *_: "</table></div>")
     markdown.add_render_rule("math_block", _math_block)
@@ -95,9 +96,15 @@ def _equation(tex: str, options: dict) -> str:
     return mathml(tex, display="block" if options["display_mode"] else "inline")
 
 
-def _joined(html: str) -> str:
+def _join(tokens: list) -> None:
     """Punctuation stays on the line of the formula that it follows or opens: a word joiner between them."""
-    return re.sub(r"(?<=[(（“])(?=<math)|(?<=</math>)(?=[,.;:)，。；：、）”])", "\N{WORD JOINER}", html)
+    for token in tokens:
+        children = token.children or []
+        for before, after in zip(children, children[1:]):
+            if before.type == "math_inline" and after.content.startswith(CLOSING):
+                after.content = "\N{WORD JOINER}" + after.content
+            if after.type == "math_inline" and before.content.endswith(OPENING):
+                before.content += "\N{WORD JOINER}"
 
 
 def _close_up(tokens: list) -> None:

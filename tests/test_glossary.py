@@ -137,7 +137,7 @@ def test_text_stays_text(rendered):
 @pytest.mark.parametrize("name", PROSE)
 def test_prose_keeps_its_words(lang, name):
     html = content.prose(lang, name)
-    bare = content._markdown().render((content.CONTENT / lang / f"{name}.md").read_text(encoding="utf-8"))
+    bare = content._markdown(lang).render((content.CONTENT / lang / f"{name}.md").read_text(encoding="utf-8"))
     unlinked = re.sub(r'<a class="term"[^>]*>(.*?)</a>', r"\1", html)
     assert re.sub(r'<li id="[^"]*">', "<li>", unlinked) == bare
     assert all(re.fullmatch(r"glossary\.html#[\w-]+", href) and href.split("#")[1] in TERMS for href, _ in links(html))
