@@ -3,6 +3,7 @@
 import hashlib
 import html
 import json
+import re
 import tomllib
 from dataclasses import asdict
 from pathlib import Path
@@ -136,6 +137,12 @@ def shown_table(name: str, table: dict) -> dict:
     }
 
 
+def parted(text: str) -> tuple:
+    """The number at the start of a metric's value, and what follows it in smaller letters; `showValue` does the same."""
+    found = re.fullmatch(r"([^\d\s]?\d(?:[\d.,e−]*\d)?)(.*)", text)
+    return found.groups() if found else (text, "")
+
+
 class Tab:
     """One experiment, run once with its defaults, ready to be shown in either language."""
 
@@ -177,6 +184,7 @@ class Pages:
         self.jinja = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE / "templates"), autoescape=True,
                                         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
         self.jinja.filters["script_json"] = lambda data: jinja2.filters.Markup(_script_json(data))
+        self.jinja.filters["parted"] = parted
         self.jinja.filters["mathml"] = lambda tex: jinja2.filters.Markup(content.equation(tex))
 
     def write(self, template: str, lang: str, path: str, **context) -> None:

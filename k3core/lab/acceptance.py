@@ -103,19 +103,25 @@ def chart_table(lengths: Table) -> Table:
 
 
 def figure() -> Figure:
-    """Bars of what was gained inside outlines of what was possible."""
-    y = {"field": "draft", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 220}}
+    """Bars of what was gained inside outlines of what was possible; each bears its name above, as names are long."""
+    y = {"field": "draft", "type": "nominal", "sort": None, "axis": None}
     here = charts.colour("accepted")
     styles = {"run": here, "theory": here, "published": "var(--muted)"}
     colour = {"field": "standing", "type": "nominal", "legend": None,
               "scale": {"domain": list(styles), "range": list(styles.values())}}
-    outline = {"type": "bar", "filled": False, "stroke": "var(--rule)", "strokeWidth": 1}
+    whole = {"tickMinStep": 1, "format": "d"}
+    bar = {"type": "bar", "height": 10, "yOffset": 8}
+    outline = bar | {"filled": False, "stroke": "var(--rule)", "strokeWidth": 1}
+    name = {"type": "text", "align": "left", "dy": -6}
     return Figure("acceptance", "lengths", Text("Tokens per verify round: here and published"),
                   Text("Amber: computed here. Grey: published for Kimi K3, not measured here. The outline is "
                        "the most a round can give, drafts and bonus."),
                   {"layer": [
                       {"mark": outline,
-                       "encoding": {"y": y, "x": charts.quantitative("most", Text("tokens per round"))}},
-                      {"mark": "bar",
+                       "encoding": {"y": y, "x": charts.quantitative("most", Text("tokens per round"), axis=whole)}},
+                      {"mark": bar,
                        "encoding": {"y": y, "x": charts.quantitative("mean", None), "color": colour}},
-                  ]})
+                      {"mark": name,
+                       "encoding": {"y": y, "x": {"datum": 0, "type": "quantitative"}, "text": {"field": "draft"}}},
+                  ],
+                   "height": 330})

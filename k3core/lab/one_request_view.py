@@ -319,7 +319,7 @@ def _decode(log: dict, frame: int, at: tuple, lang: str) -> list:
             parts.append(d.text(left, top + 31, Text("{kept} of {window} stay", kept=kept, window=window).render(lang),
                                 "small"))
     below = y + 14 + ROUNDS_TALL
-    return parts + _state(log, frame, x, below, lang) + _kept(log, frame, x - INDENT, below + 44, lang)
+    return parts + _state(log, frame, x, below, lang) + _kept(log, frame, (x - INDENT, below + 44, width), lang)
 
 
 def _state(log: dict, frame: int, x: float, y: float, lang: str) -> list:
@@ -333,13 +333,15 @@ def _state(log: dict, frame: int, x: float, y: float, lang: str) -> list:
             d.text(x + 30, y + 16, words.render(lang), "label")]
 
 
-def _kept(log: dict, frame: int, x: float, y: float, lang: str) -> list:
-    """Where states were kept for the turn after this one."""
-    parts, left = _head(x, y, 7, Text("checkpoints"), frame, range(LAST, LAST + 1), lang), x + INDENT + 100
-    for position in (*log["saves"], *log["answer_saves"])[: None if frame == LAST else len(log["saves"])]:
+def _kept(log: dict, frame: int, at: tuple, lang: str) -> list:
+    """Where states were kept for the turn after this one, three in a line where there is nothing beside it."""
+    x, y, width = at
+    parts, per_line = _head(x, y, 7, Text("checkpoints"), frame, range(LAST, LAST + 1), lang), 3 if width > 300 else 6
+    kept = (*log["saves"], *log["answer_saves"]) if frame == LAST else log["saves"]
+    for index, position in enumerate(kept):
+        left, base = x + INDENT + 100 + index % per_line * 60, y + index // per_line * 18
         if frame >= PREFILL:
-            parts += [_diamond(left, y - 11, position), d.text(left + 9, y, number(position), "label")]
-        left += 60
+            parts += [_diamond(left, base - 11, position), d.text(left + 9, base, number(position), "label")]
     return parts
 
 
