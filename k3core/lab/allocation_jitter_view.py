@@ -175,7 +175,7 @@ def quantiles_figure(table: Table) -> Figure:
     places = {"unified": 40, "two_pools": 100, "first_fit": 70, "two_ends": 85}  # so that names do not overlap
     labels = [(percent, touched, NAMES[name], STYLES[name][0]) for percent, name, touched in table.rows
               if places[name] == percent]
-    x = charts.quantitative("percent", Text("percent of operations that touch at most so much"))
+    x = charts.quantitative("percent", Text("percent of operations at or below"))
     y = charts.quantitative("touched", None, log=True, axis=charts.BYTES_AXIS)
     return Figure("quantiles", "quantiles", Text("Work per operation"),
                   Text("Bytes touched by one operation, smallest to largest: 64 per table entry, and twice what was "

@@ -146,7 +146,7 @@ ZH = {
     "one that moved bytes; steps so far: {fit} in contiguous memory, {ends} in the two-ended region":
         "有搬动的操作；迄今步数：连续内存 {fit}，双端区域 {ends}",
     "drag: the border of the static pools": "拖动：静态池的分界线",
-    "percent of operations that touch at most so much": "触及量不超过该值的操作百分比",
+    "percent of operations at or below": "不超过该值的操作百分比",
     "Work per operation": "每次操作的工作量",
     "Bytes touched by one operation, smallest to largest: 64 per table entry, and twice what was moved. The vertical "
     "line is p99.":
