@@ -182,7 +182,7 @@ def points_figure(table: Table, p) -> Figure:
 
 def tradeoff_figure(p) -> Figure:
     """A tight bound sends many requests away from their prefix."""
-    x = charts.quantitative("factor", Text("load factor"), scale={"zero": False})
+    x = charts.quantitative("factor", Text("load factor"), scale={"zero": False}, axis={"tickCount": 5})
     y = charts.quantitative("moved", None, axis={"format": "~p", "title": None, "tickCount": 5})
     layer = charts.line_layer(x, y, {"color": {"value": charts.colour("miss")}}, ["factor", "moved"])
     return Figure(

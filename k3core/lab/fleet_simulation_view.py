@@ -355,7 +355,7 @@ def percentiles_figure(table: Table) -> Figure:
     x = {"field": "share", "type": "ordinal", "title": None, "sort": ["P50", "P90", "P95", "P99", "max"],
          "axis": {"labelAngle": 0}}
     axis = {"labelExpr": "datum.value >= 1000 ? format(datum.value / 1000, ',') + ' s' : datum.value + ' ms'",
-            "values": [30, 100, 200, 800, 3000, 10000, 60000], "title": None}
+            "values": [30, 200, 800, 3000, 10000, 60000], "title": None}
     y = {"field": "time", "type": "quantitative", "title": None, "scale": {"type": "log"}, "axis": axis}
     rows = [{"share": at, "time": height, "label": words, "colour": charts.colour(meaning)}
             for at, height, words, meaning in labels]
