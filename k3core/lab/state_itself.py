@@ -109,7 +109,7 @@ def _head(now: dict, head: int, x: float, y: float, side: float, panel: float, l
     rows, columns, top = len(heat), len(heat[0]), y + 22
     cell, high = side / columns, side / rows
     title = Text("head {h}", h=head + 1).render(lang)
-    middle = Text("half of it forgets in {n}", n=number(float(np.median(lives)), 2)).render(lang)
+    middle = Text("half of its gates forget within {n} tokens", n=number(float(np.median(lives)), 2)).render(lang)
     parts = [d.text(x, y + 14, title, "label strong"),
              d.rect(x, top, side, side, "heat-frame", f"head:{head + 1}", f"{title}: {middle}")]
     for level in range(1, LEVELS + 1):

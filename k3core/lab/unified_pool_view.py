@@ -114,9 +114,10 @@ def _blocks(log: dict, tokens: int, top: float, width: float, height: float, lan
     pitch = width / columns
     gap = 2 if pitch > 12 else 1 if pitch > 5 else 0.4
     side = pitch - gap
-    name = Text("the pool: {count} blocks of {bytes}, {tokens} tokens", count=number(count),
-                bytes=binary_bytes(log["block_bytes"]), tokens=number(log["block"])).render(lang)
-    parts = [d.text(0, top, name, "label strong")]
+    name = Text("the pool: {count} blocks of {bytes}", count=number(count), bytes=binary_bytes(log["block_bytes"]))
+    if width > 400:
+        name = Text("{pool}, {tokens} tokens", pool=name, tokens=number(log["block"]))
+    parts = [d.text(0, top, name.render(lang), "label strong")]
     top += 10
 
     def place(index: int) -> tuple:

@@ -48,7 +48,7 @@ ZH = {
     "half-life of a key channel's gate, in tokens, on a scale of powers of ten":
         "键通道门控的半衰期（词元数），刻度为 10 的幂",
     "head {h}": "头 {h}",
-    "half of it forgets in {n}": "其半数通道的半衰期不超过 {n}",
+    "half of its gates forget within {n} tokens": "其半数门控的半衰期不超过 {n} 个词元",
     "head": "头",
     "shown": "已画出",
     "half-life, in tokens": "半衰期（词元数）",
