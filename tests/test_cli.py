@@ -50,7 +50,11 @@ def test_the_list_of_tabs_in_words_has_a_heading_for_each_kind(run):
     assert (status, err) == (0, "")
     for slug in everything():
         chosen = experiment(slug)
-        assert f"{chosen.tab or '':>4}  {slug} " in out and chosen.question.render("en") in out
+        assert f"{chosen.tab or '':>4}  {slug} " in out and chosen.title.render("en") in out
+        part = " ".join(out.split(f"  {slug} ")[1].split("\n\n")[0].split())
+        assert f"--preset {', '.join(preset.name for preset in chosen.presets)} --set " in part
+        assert f"--set {', '.join(param.name for param in chosen.params)}" in part
+    assert all(len(line) <= 110 for line in out.splitlines())
     lines = out.splitlines()
     assert [line for line in lines if line and line[0] != " "] == ["Tabs", "Workbenches", "Home page"]
     places = [next(i for i, line in enumerate(lines) if f"  {slug} " in line) for slug in everything()]

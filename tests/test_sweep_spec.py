@@ -124,6 +124,7 @@ BAD = [
     ('command = "run"\n[grid]\nslug = "byte-cost"\ndk = [64, 257]', "dk is 257; it takes a whole number from 1 to 256"),
     ('command = "run"\n[grid]\nslug = ["byte-cost", "prefix-hit"]\ndk = 64', "there is no parameter 'dk'; run takes"),
     ('command = "run"\n[grid]\nslug = "byte-cost"\npreset = "nope"', "there is no preset 'nope'"),
+    ('command = "fleet"\n[grid]\nseed = [1, 2]', "seed is no parameter of a point; above [grid] write seeds = 5"),
     ('command = "fleet"\nseeds = 0', "seeds is 0; it must be how many"),
     ('command = "fleet"\nseeds = [-1]', "seeds is -1; it must be how many"),
     ('command = "fleet"\nseeds = [4294967296]', "seeds is 4294967296; it must be"),

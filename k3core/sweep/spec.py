@@ -250,6 +250,8 @@ def _check(name: str, command: Command, axes: list) -> list:
             params = _texts(others | part)
             known = command.names(params)
             for parameter in params:
+                if parameter not in known and parameter in ("seed", "seeds"):
+                    raise ValueError(f"{parameter} is no parameter of a point; above [grid] write seeds = 5 or [0, 7]")
                 if parameter not in known:
                     raise ValueError(f"there is no parameter {shown(parameter)}; {name} takes {', '.join(known)}")
             files = command.files(params)
