@@ -59,6 +59,14 @@ def test_what_is_remembered_grows_and_is_cut():
     more, longer = finished(tiny_text.plain_once(PROMPT, 8, "greedy", 1))
     assert len(more) == 2 and longer.tokens[:6] == long.tokens
     assert longer.tokens == tiny_model().generate(longer.ids, 8)
+    by_length = [finished(tiny_text.plain_once(PROMPT, n, "greedy", 0))[1].margin for n in range(1, 9)]
+    assert by_length == sorted(by_length, reverse=True) and by_length[0] > by_length[-1] == longer.margin
+
+
+def test_drawn_texts_are_remembered_by_their_seed():
+    texts = [finished(tiny_text.plain_once(PROMPT, 12, "sampled", seed))[1].tokens for seed in (1, 2, 1)]
+    assert texts[0] == texts[2] != texts[1]
+    assert texts[1] == tiny_model().generate([START, *encode(PROMPT)], 12, Gumbel(2, tiny_text.TEMPERATURE))
 
 
 def test_a_run_given_up_goes_on_where_it_was():

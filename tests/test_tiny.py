@@ -1,5 +1,6 @@
 """The packaged tiny model: what it reads from bytes is what the training framework computes; its text."""
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -52,9 +53,20 @@ def test_bytes_that_are_no_model(data):
         HybridDecoder.from_npz(data)
 
 
+def test_integers_without_their_scale_are_no_model():
+    arrays = {"config": np.frombuffer(b"{}", np.uint8), "a": np.ones((2, 3), np.int8)}
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    with pytest.raises(ValueError, match="holds a in int8 without its 'a.scale'"):
+        unpack_weights(buffer.getvalue())
+
+
 def test_text_is_ascii():
     assert decode(encode("def f():\n\treturn 1")) == "def f():\n\treturn 1" and encode("") == []
     with pytest.raises(ValueError, match=r"character 4 is 'é' \(U\+00E9\)"):
         encode("café")
+    assert encode("\x00\x7f") == [0, 127]
+    with pytest.raises(ValueError, match=r"character 1 is '\\x80' \(U\+0080\)"):
+        encode("\x80")
     with pytest.raises(ValueError, match="0 to 127, not 5 to 128"):
         decode([5, 128])
