@@ -138,7 +138,7 @@ def shown_table(name: str, table: dict) -> dict:
 
 
 def parted(text: str) -> tuple:
-    """The number at the start of a metric's value, and what follows it in smaller letters; `showValue` does the same."""
+    """The number at the start of a metric's value, and what follows it in smaller letters; as `showValue` does."""
     found = re.fullmatch(r"([^\d\s]?\d(?:[\d.,e−]*\d)?)(.*)", text)
     return found.groups() if found else (text, "")
 

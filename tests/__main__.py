@@ -26,7 +26,8 @@ def main():
     status = subprocess.call([sys.executable, "build_site.py"], cwd=ROOT, env=environment)
     if status:
         return status
-    return subprocess.call([sys.executable, "-m", "pytest"] + (sys.argv[1:] or side_by_side()), cwd=ROOT, env=environment)
+    arguments = sys.argv[1:] or side_by_side()
+    return subprocess.call([sys.executable, "-m", "pytest"] + arguments, cwd=ROOT, env=environment)
 
 
 def side_by_side():
