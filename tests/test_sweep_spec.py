@@ -190,6 +190,12 @@ def test_options(here, capsys, arguments, words):
     assert (status, out) == (2, "") and words in err and err.count("\n") == 1
 
 
+def test_a_file_may_have_a_number_for_a_name(here, capsys):
+    (here / "7").write_text('{"num_hidden_layers": 2, "num_attention_heads": 4, "head_dim": 8}')
+    (here / "one.toml").write_text('command = "size"\n[grid]\nmodel = 7')
+    assert sweep(capsys, "one.toml")[1].startswith("1 point: 1 computed now, 0 before, 0 failed\n")
+
+
 def test_help_and_the_last_line_say_where_results_are(here, capsys):
     with pytest.raises(SystemExit):
         main(["sweep", "--help"])

@@ -73,8 +73,9 @@ class Sweep:
             index, place = divmod(index, len(axis))
             parts.append(axis[place])
         params = {name: value for part in reversed(parts) for name, value in part.items()}
-        names = COMMANDS[self.command].files(_texts(params))
-        return Point(self.command, params, seed, {name: self.files[params[name]] for name in names})
+        texts = _texts(params)
+        names = COMMANDS[self.command].files(texts)
+        return Point(self.command, params, seed, {name: self.files[texts[name]] for name in names})
 
     @property
     def names(self) -> list[str]:
