@@ -215,12 +215,12 @@ def _arrivals(log: dict, axis: Axis, lang: str) -> tuple:
     both = [a + b for a, b in zip(vip, ordinary)]
     unit = high / max(plateau * 1.1, *both)
     begin, end = (axis.x(time) for time in log["window"])
-    parts = [d.text(0, 8, Text("arrivals per second").render(lang), "label small"),
+    parts = [d.text(0, 10, Text("arrivals per second").render(lang), "label small"),
              d.rect(begin, 14, end - begin, base - 14, "window"),
              d.path(steps(axis.edges, [0] * BINS, vip, base, unit), "vip"),
              d.path(steps(axis.edges, vip, both, base, unit), "ordinary"),
              d.line(begin, base - plateau * unit, end, base - plateau * unit, "cap"),
-             d.text(axis.left - 6, 22, number(round(max(both))), "label small", "end"),
+             d.text(axis.left - 6, 25, number(round(max(both))), "label small", "end"),
              d.line(axis.left, base, axis.right, base)]
     return parts, [d.handle(end, base - plateau * unit, None, "burst", 0, -log["rates"][1] * unit, "")], base + 16
 
