@@ -274,7 +274,7 @@ def _item_grip(axis: Axis, time: float, y: float, param: str, item: int) -> str:
 
 
 def _button(sign: str, middle: float, param: str, value: str) -> list:
-    inside = [d.rect(14, middle - 10, 20, 20, "hit-area"), d.text(24, middle + 5, sign, "on-grip", "middle")]
+    inside = [d.rect(12, middle - 12, 24, 24, "hit-area"), d.text(24, middle + 5, sign, "on-grip", "middle")]
     return [d.group(inside, data_click=param, data_value=value)]
 
 
@@ -289,12 +289,12 @@ def _new(log: dict, axis: Axis, y: float, lang: str) -> tuple:
         letter = LETTERS[len(log["lanes"])]
         place = log["joins"].index(0)
         joined = _with(log["joins"], place, axis.second)
-        parts = [d.rect(0, y, 34, 19, "ghost add", data_click="joins", data_value=joined),
-                 d.text(17, y + 14, f"+ {letter}", "on-grip", "middle")]
+        parts = [d.rect(0, y, 34, 24, "ghost add", data_click="joins", data_value=joined),
+                 d.text(17, y + 16.5, f"+ {letter}", "on-grip", "middle")]
     if log["undrawn"] > 0:
         words = Text("and {count} more clusters", count=log["undrawn"]).render(lang)
-        parts.append(d.text(axis.left, y + 14, words, "label small"))
-    return parts, y + (22 if parts else 0)
+        parts.append(d.text(axis.left, y + 16.5, words, "label small"))
+    return parts, y + (27 if parts else 0)
 
 
 def _latencies(log: dict, axis: Axis, y: float, lang: str) -> tuple:
