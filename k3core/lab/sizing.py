@@ -58,7 +58,7 @@ def run(p, seed: int, files: dict) -> Result:
     curve = view.curve_table(layout, settings, answer)
     printed = answer["reported_tokens_before" if p.old_log and layout.block_size else "reported_tokens"]
     return Result(
-        metrics=_metrics(answer, layout, printed),
+        metrics=_metrics(answer, printed),
         checks=_checks(model, layout, settings, answer, printed),
         tables={"groups": groups_table(layout, log), "lengths": lengths,
                 "derivation": derivation_table(answer),
@@ -164,7 +164,7 @@ def _binding(held: dict, num_blocks: int) -> str:
     return max(held, key=held.get) if num_blocks >= sum(held.values()) else "none fits"
 
 
-def _metrics(answer: dict, layout: Layout, printed: int) -> list:
+def _metrics(answer: dict, printed: int) -> list:
     limit, tokens = answer["limit"], answer["settings"]["max_model_len"]
     return [
         _metric(answer, "block_size", Text("tokens per block"), answer["block_size"]),

@@ -66,7 +66,7 @@ def read_policy(text: str) -> Policy:
         return Policy(kind, chunk=int(chunk) if plus else None)
     if text in ("dense", "retain:none"):
         return Policy("dense")
-    kind, colon, interval = text.partition(":")
+    kind, _, interval = text.partition(":")
     if kind == "retain" and (interval == "0" or _whole(interval)):
         return Policy("retain", interval=int(interval))
     raise ValueError(f"policy {text!r} is not known; choose dense, align, align+N, marconi, marconi+N or "
