@@ -22,7 +22,7 @@ ZH = {
     "frame": "帧",
     "this site does not ship {name}": "本站不含 {name}",
     "Python's memory in this page is full; smaller settings need less": "本页内 Python 的内存已满；把设置调小即可少用内存",
-    "measured {measured}, required {bound}": "实测 {measured}，要求 {bound}",
+    "measured {measured}, required {bound}": "实测：{measured}；要求：{bound}",
     "Tokens come from": "词元来自",
     "the trained model and my text": "训练好的模型与我的文本",
     "My text": "我的文本",
