@@ -1,9 +1,11 @@
 // Scenes: pictures that Python draws, stepped through here. SVG enters only through an allow-list.
 const SVG_NS = "http://www.w3.org/2000/svg";
-const SVG_ELEMENTS = new Set("svg g rect path line circle text tspan title desc polygon".split(" "));
-const SVG_ATTRIBUTES = new Set(("viewBox width height x y x1 y1 x2 y2 cx cy r rx ry d points class transform text-anchor"
-  + " role aria-label dominant-baseline opacity stroke-dasharray data-id data-drag-x data-drag-y data-per-x data-per-y"
-  + " data-drag-turn data-centre-x data-centre-y data-item data-click data-value").split(" "));
+const SVG_ELEMENTS = new Set(["svg", "g", "rect", "path", "line", "circle", "text", "tspan", "title", "desc",
+  "polygon"]);
+const SVG_ATTRIBUTES = new Set(["viewBox", "width", "height", "x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "rx",
+  "ry", "d", "points", "class", "transform", "text-anchor", "role", "aria-label", "dominant-baseline", "opacity",
+  "stroke-dasharray", "data-id", "data-drag-x", "data-drag-y", "data-per-x", "data-per-y", "data-drag-turn",
+  "data-centre-x", "data-centre-y", "data-item", "data-click", "data-value"]);
 const PLAY_MS = 450;
 
 // SVG text as DOM nodes: only known elements, only known attributes.
