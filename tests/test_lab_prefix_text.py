@@ -122,6 +122,7 @@ def test_a_miss_changes_neither_text_nor_state(cause, policy):
 
 def test_request_3_finds_what_request_2_left():
     """52 + 15 tokens leave a state at 64, behind what is shared; request 2 leaves one at 48, where prompts part."""
+    assert len(prefix_miss.TEXT) == 51  # and START
     result = MISS.run(TEXT)
     assert [value(result, key) for key in ("hit_tokens", "rows_unused", "next_hit_tokens")] == [0, 48, 48]
     assert value(MISS.run(TEXT | {"policy": "align"}), "next_hit_tokens") == 0
@@ -133,6 +134,7 @@ def test_the_bytes_are_those_of_the_models_memories():
     kda = next(m for m in state.memories if hasattr(m, "conv"))
     row = next(m for m in state.memories if hasattr(m, "rows"))
     assert prefix_text.pages(tiny_model().config) == (kda.state.nbytes + kda.conv.nbytes, 4 * row.rows.shape[1])
+    assert prefix_text.pages(tiny_model().config) == (62_976 // 3, 224)  # as the prose says: a checkpoint is 281 rows
     how = [line.render("en") for line in next(m for m in MISS.run(TEXT).metrics if m.key == "checkpoints_written").how]
     assert f"in 3 KDA layers {3 * (kda.state.nbytes + kda.conv.nbytes):,} B" in how[1]
 

@@ -1,12 +1,21 @@
 """The packaged tiny model: what it reads from bytes is what the training framework computes; its text."""
 
 import io
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from k3core.decode import HybridDecoder, decode, encode, pack_weights, tiny_model, unpack_weights
+from k3core.decode import (
+    HybridDecoder,
+    decode,
+    encode,
+    pack_weights,
+    parameter_shapes,
+    tiny_model,
+    unpack_weights,
+)
 
 DATA = Path(__file__).with_name("data")
 
@@ -23,6 +32,7 @@ def test_shape():
     config = tiny_model().config
     assert config.layers == ("kda", "kda", "kda", "mla")
     assert config.gate_lower_bound == -5 and config.conv_kernel == 4 and config.mla_output_gate
+    assert sum(map(math.prod, parameter_shapes(config).values())) == 1_016_988
     assert config.vocab_size == 128 and tiny_model().dtype == np.float32 and tiny_model().exact
 
 
