@@ -63,8 +63,9 @@ def test_bytes_that_are_no_model(data):
         HybridDecoder.from_npz(data)
 
 
-def test_integers_without_their_scale_are_no_model():
-    arrays = {"config": np.frombuffer(b"{}", np.uint8), "a": np.ones((2, 3), np.int8)}
+@pytest.mark.parametrize("more", [{}, {"a.scale": np.ones(3)}, {"a.scale": np.ones((2, 1))}, {"a": np.int8([1, 2])}])
+def test_integers_without_their_scale_are_no_model(more):
+    arrays = {"config": np.frombuffer(b"{}", np.uint8), "a": np.ones((2, 3), np.int8)} | more
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
     with pytest.raises(ValueError, match="holds a in int8 without its 'a.scale'"):

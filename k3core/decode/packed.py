@@ -42,8 +42,9 @@ def unpack_weights(data):
     weights = {}
     for name, array in arrays.items():
         if array.dtype == np.int8:
-            if f"{name}.scale" not in scales:
-                raise ValueError(f"data holds {name} in int8 without its '{name}.scale'")
-            array = array * scales[f"{name}.scale"][:, None]
+            scale = scales.get(f"{name}.scale")
+            if array.ndim != 2 or scale is None or scale.shape != array.shape[:1]:
+                raise ValueError(f"data holds {name} in int8 without its '{name}.scale', a number for each row")
+            array = array * scale[:, None]
         weights[name] = array
     return weights, config

@@ -89,7 +89,7 @@ def uncached(ids: list, count: int, choosing: str, seed: int) -> Generator[Progr
     key = how, count, tuple(ids)
     if key not in _REMEMBERED:
         if len(_REMEMBERED) == MOST_REMEMBERED:
-            _REMEMBERED.clear()
+            _REMEMBERED.pop(next(iter(_REMEMBERED)))
         earlier = [run for (its, *_), run in _REMEMBERED.items()
                    if its == how and len(run.read) < len(ids) and run.read == ids[: len(run.read)]]
         before = max(earlier, key=lambda run: len(run.read), default=None)
