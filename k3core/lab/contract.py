@@ -61,7 +61,7 @@ class Metric:
 
     def to_json(self, lang: str) -> dict:
         value = plain(self.value)
-        text = say(self.text, lang) if self.text is not None else quantity(value, self.unit)
+        text = say(self.text, lang) if self.text is not None else say_or_quantity(value, self.unit, lang)
         return {"key": self.key, "label": self.label.render(lang), "value": json_value(value), "unit": self.unit,
                 "badge": self.badge, "kind": self.kind, "scale": self.scale,
                 "tolerance": self.tolerance, "text": text, "how": say_all(self.how, lang)}

@@ -241,7 +241,7 @@ EXPERIMENT = Experiment(
                         "window.")),
         Param("tp", Text("Tensor parallel ranks"), "choice", 8, choices=tuple((n, str(n)) for n in (1, 2, 4, 8, 16))),
         Param("kv_dtype", Text("MLA rows in"), "choice", "fp8", choices=(("fp8", "fp8"), ("bf16", "bf16"))),
-        Param("align", Text("Block a multiple of"), "choice", 128, unit="tokens",
+        Param("align", Text("Block a multiple of"), "choice", 128,
               choices=tuple((n, str(n)) for n in (16, 32, 64, 128))),
         Param("model", Text("Model"), "choice", "kimi-k3",
               choices=(("kimi-k3", "Kimi K3"), ("kimi-linear-48b", "Kimi-Linear-48B"))),

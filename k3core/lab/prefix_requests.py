@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from k3core.lab.contract import Metric
-from k3core.lab.display import number
 from k3core.lab.text import Text
 from k3core.paged_cache import NULL, BlockPool, PageTables
 from k3core.prefix_cache import Chain, Extra, Hit, Policy, PrefixCache, Rules, sha256
@@ -146,5 +145,5 @@ def draw_tokens(rng, count: int, kind: int) -> list:
 
 
 def token_metric(key: str, label: Text, tokens: int) -> Metric:
-    """A number of tokens, its unit in the reader's language."""
-    return Metric(key, label, tokens, "tokens", text=Text("{count} tokens", count=number(tokens)))
+    """A number of tokens."""
+    return Metric(key, label, tokens, "tokens")

@@ -241,7 +241,6 @@ EXPERIMENT = Experiment(
         Param("model", Text("Model"), "choice", "kimi-k3",
               choices=(("kimi-k3", "Kimi K3"), ("kimi-linear-48b", "Kimi-Linear-48B"))),
         Param("to_tp", Text("Move the state to"), "choice", 4, choices=tuple((n, str(n)) for n in RANKS),
-              unit="ranks",
               help=Text("As when prefill and decode run on different numbers of ranks.")),
         Param("forget", Text("Forget"), "choice", "nothing", breaker=True,
               choices=(("nothing", Text("nothing")), ("rope", Text("the shared key slice")),

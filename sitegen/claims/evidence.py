@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from urllib.parse import quote
 
-from k3core.lab.contract import Result, plain
-from k3core.lab.display import number, quantity
+from k3core.lab.contract import Result, plain, say_or_quantity
+from k3core.lab.display import number
 from k3core.lab.registry import experiment
 from k3core.lab.text import say
 
@@ -116,8 +116,7 @@ class Runs:
     def shown(self, figure: Figure, lang: str) -> dict:
         """The figure as text, and as the tab has it where that is written otherwise."""
         value, unit, text = self.found(figure)
-        tab = say(text, lang) if text is not None else say(value, lang) if hasattr(value, "render") else quantity(
-            plain(value), unit)
+        tab = say(text, lang) if text is not None else say_or_quantity(plain(value), unit, lang)
         exact = f"{number(plain(value))} B" if figure.exact else tab
         return {"text": exact, "tab": tab if tab != exact else ""}
 
