@@ -290,25 +290,25 @@ EXPERIMENT = Experiment(
                     "the text repeats itself whole windows stay; elsewhere there is nothing to draft, and a step keeps "
                     "one."),
                {"source": "text"}),
-        Preset("window-4", Text("window 4"),
+        Preset("window-4", Text("Window 4"),
                Text("K3 with 3 drafts, 2.5 tokens accepted: 18.13 % of the steps flush, 89.82 kB instead of "
                     "327.7 kB.")),
-        Preset("window-8", Text("window 8"),
+        Preset("window-8", Text("Window 8"),
                Text("K3 with 7 drafts, 2.5 tokens accepted: 25.40 % of the steps flush, 96.67 kB instead of "
                     "589.8 kB."), {"window": 8}),
-        Preset("all-accepted", Text("all accepted"),
+        Preset("all-accepted", Text("All accepted"),
                Text("Every draft is right: the ring fills in two steps, every second step flushes, 118.8 kB "
                     "per step."), {"window": 8, "accepted": 8}),
-        Preset("none-accepted", Text("no draft accepted"),
+        Preset("none-accepted", Text("No draft accepted"),
                Text("Only the certain token stays. The write cursor creeps, and the same slots are written "
                     "again and again."), {"window": 8, "accepted": 1}),
-        Preset("gdn", Text("a scalar gate (GDN)"),
+        Preset("gdn", Text("A scalar gate (GDN)"),
                Text("A record of 388 B: keeping more of them pays, the best buffer is 18 tokens instead of 11."),
                {"record": "gdn"}),
-        Preset("late", Text("flush late"),
+        Preset("late", Text("Flush late"),
                Text("Up to 23 records where 20 may be. Nothing is damaged, only because the ring has 32 "
                     "slots; and it looks cheaper."), {"flush_late": True}, breaks=("fits",)),
-        Preset("late-tight", Text("flush late, no slack"),
+        Preset("late-tight", Text("Flush late, no slack"),
                Text("B = 12: 16 records in 16 slots. Now drafts overwrite records that no flush has saved, "
                     "and the state is wrong."),
                {"buffer": 12, "flush_late": True}, breaks=("fits", "state_restored")),

@@ -96,17 +96,18 @@ def text_of(ids: list) -> str:
 
 
 def glyphs(ids) -> str:
-    """Token ids as one character each that can be seen: space ␣, line end ⏎, START ∅, other controls as pictures."""
+    """Token ids as one character each that can be seen: space ␣, line end ⏎, START ∅, of other controls the
+    circled letter of their key, ^A as Ⓐ: few fonts have the pictures that Unicode keeps for them."""
     return "".join(_glyph(int(i)) for i in ids)
 
 
-_SEEN = {START: "∅", 10: "⏎", 32: "␣"}
+_SEEN = {START: "∅", 10: "⏎", 32: "␣", 127: "ⓩ"}
 
 
 def _glyph(token: int) -> str:
     if token in _SEEN:
         return _SEEN[token]
-    return chr(0x2400 + token) if token < 32 else "␡" if token == 127 else chr(token)
+    return chr(ord("Ⓐ") + token - 1) if token < 32 else chr(token)
 
 
 @dataclass(frozen=True)

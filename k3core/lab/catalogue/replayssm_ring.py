@@ -51,25 +51,25 @@ ZH = {
         "K3 为 −5。只有保存预衰减的键时，它才限制缓冲长度。",
     "Flush one window late": "晚一个窗口刷写",
     "Waits until the next window itself no longer fits.": "等到下一个窗口本身放不下时才刷写。",
-    "window 4": "窗口 4",
+    "Window 4": "窗口 4",
     "K3 with 3 drafts, 2.5 tokens accepted: 18.13 % of the steps flush, 89.82 kB instead of 327.7 kB.":
         "K3，3 个草稿，接受 2.5 个：18.13 % 的步要刷写，89.82 kB 对 327.7 kB。",
-    "window 8": "窗口 8",
+    "Window 8": "窗口 8",
     "K3 with 7 drafts, 2.5 tokens accepted: 25.40 % of the steps flush, 96.67 kB instead of 589.8 kB.":
         "K3，7 个草稿，接受 2.5 个：25.40 % 的步要刷写，96.67 kB 对 589.8 kB。",
-    "all accepted": "全部接受",
+    "All accepted": "全部接受",
     "Every draft is right: the ring fills in two steps, every second step flushes, 118.8 kB per step.":
         "草稿全对：环两步就满，每两步刷写一次，每步 118.8 kB。",
-    "no draft accepted": "草稿全被拒绝",
+    "No draft accepted": "草稿全被拒绝",
     "Only the certain token stays. The write cursor creeps, and the same slots are written again and again.":
         "只留下那个确定的词元。写游标缓缓前移，同样的槽被反复覆盖。",
-    "a scalar gate (GDN)": "标量门控（GDN）",
+    "A scalar gate (GDN)": "标量门控（GDN）",
     "A record of 388 B: keeping more of them pays, the best buffer is 18 tokens instead of 11.":
         "一条记录 388 B：多留一些更划算，最佳缓冲是 18 个词元而不是 11 个。",
-    "flush late": "刷写过晚",
+    "Flush late": "刷写过晚",
     "Up to 23 records where 20 may be. Nothing is damaged, only because the ring has 32 slots; and it looks cheaper.":
         "最多 23 条记录，而上限是 20。没有损坏，只因为环有 32 个槽；而且看上去更省。",
-    "flush late, no slack": "刷写过晚，没有余量",
+    "Flush late, no slack": "刷写过晚，没有余量",
     "B = 12: 16 records in 16 slots. Now drafts overwrite records that no flush has saved, and the state is wrong.":
         "B = 12：16 条记录对 16 个槽。草稿覆盖了还没有折叠进状态的记录，状态于是出错。",
     "A window of 4 tokens, a buffer of 16, 2.5 tokens accepted per step. How often must the state be written?":

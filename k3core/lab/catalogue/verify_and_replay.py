@@ -80,19 +80,18 @@ ZH = {
     "Replay one record twice": "一条记录重放两次",
     "Forgets the sequence numbers once: the middle record is applied two times.":
         "有一次忘了看序号：中间那条记录被应用两次。",
-    "the first record last": "第一条记录最后到",
+    "The first record last": "第一条记录最后到",
     "Nothing can be replayed until the first record is there; then all of it at once, to the bit.":
         "第一条记录到来之前什么都不能重放；到来之后一次全部重放，逐位相同。",
-    "every record twice": "每条记录到两次",
+    "Every record twice": "每条记录到两次",
     "Sixteen arrivals for eight records: eight are ignored by their number.":
         "八条记录到达十六次：其中八次凭序号被忽略。",
-    "rare checks, short memory": "验证稀疏，记忆短",
+    "Rare checks, short memory": "验证稀疏，记忆短",
     "Verified every 16 tokens with a tolerance of 0.01 and gates that remember 3 tokens: the deviation is gone before "
     "anyone looks.": "每 16 个词元验证一次，容差 0.01，门控只记得 3 个词元：还没有人去看，偏差就已消失。",
-    "long memory": "长记忆",
+    "Long memory": "长记忆",
     "Gates that remember 64 tokens: an unnoticed deviation would still be there at the end.":
         "门控记得 64 个词元：未被发现的偏差到结束时仍会存在。",
-    "replay one record twice": "一条记录重放两次",
     "The resumed run leaves the straight one at once, and the gates only slowly bring it back.":
         "恢复的运行立刻偏离直接运行，只靠门控慢慢拉回来。",
     "Four other ways to process the same 48 tokens: resumed after an interruption, corrected after a deviation, in chunks, "
