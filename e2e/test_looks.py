@@ -1,6 +1,7 @@
 """Widths and zoom, colour schemes and forced colours, motion, and a visit with the keyboard alone."""
 
-from test_access import FAINT
+import pytest
+from test_access import FAINT, MOVING
 from visit import PHONE, SCENE, TAB
 
 ZOOMED = {"width": 720, "height": 450}  # what a window of 1440 by 900 is at 200 %
@@ -86,13 +87,6 @@ def test_in_forced_colours_the_drawing_and_what_is_chosen_can_be_told(live):
     live.page.emulate_media(forced_colors="none", color_scheme="light")
 
 
-MOVING = """() => {
-  const styles = [...document.querySelectorAll("*")].map((node) => getComputedStyle(node));
-  return styles.some((style) => style.transitionDuration.split(", ").some((length) => parseFloat(length) > 0)
-    || style.animationName !== "none" || style.scrollBehavior !== "auto");
-}"""
-
-
 def test_who_wants_no_motion_gets_none_and_can_still_play(live):
     live.page.emulate_media(reduced_motion="no-preference")
     assert live.page.evaluate(MOVING)
@@ -142,6 +136,12 @@ def test_the_keyboard_reaches_everything_and_shows_where_it_is(live):
     everything, reached, dim = tabbed(live)
     assert [node for index, node in enumerate(everything) if index not in reached] == [] and dim == []
     assert len(everything) > 30
+
+
+@pytest.mark.parametrize("place", ["index.html", "zh/traces.html", "zh/claims.html"])
+def test_the_keyboard_reaches_everything_on_pages_of_other_kinds(visit, http_root, place):
+    everything, reached, dim = tabbed(visit(f"{http_root}/{place}#guess=1", python=False))
+    assert [node for index, node in enumerate(everything) if index not in reached] == [] and dim == []
 
 
 COVERED = """() => {

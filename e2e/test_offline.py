@@ -5,7 +5,11 @@ import re
 import shutil
 
 import pytest
+from test_editor import GATE, edited
+from test_editor import run as run_edit
 from visit import SLUG, TAB, expected
+
+from k3core.lab.registry import experiment
 
 OTHER = "page-table"
 KEPT = """async ([page, count]) => {
@@ -63,6 +67,8 @@ def test_the_second_visit_works_without_a_network(visit, http_root):
     tab.page.goto(f"{http_root}/{TAB}#dk=64")
     tab.settle()
     assert tab.shown() == expected(SLUG, {"dk": 64}) and tab.page.locator(".chart .vega svg").count() == 2
+    run_edit(tab, edited(*GATE))  # the editor has the sources too
+    assert tab.shown() == expected(SLUG, {"dk": 64, "count_gate": False})
     tab.page.locator(f'.rail a[href$="{OTHER}.html"]').click()
     tab.page.wait_for_url(f"**/{OTHER}.html*")
     live(tab)
@@ -150,6 +156,8 @@ BLOCKED = {
       { get() { throw new DOMException("blocked", "SecurityError"); } });""",
     "registration": """ServiceWorkerContainer.prototype.register = () => Promise.reject(new DOMException("blocked", "SecurityError"));""",
     "no service worker": """delete Navigator.prototype.serviceWorker;""",
+    "history": """for (const name of ["replaceState", "pushState"])
+      history[name] = () => { throw new DOMException("too many calls", "SecurityError"); };""",
     "full": """Storage.prototype.setItem = () => { throw new DOMException("full", "QuotaExceededError"); };""",
 }
 
@@ -165,3 +173,28 @@ def test_where_nothing_can_be_kept_the_page_works_all_the_same(browser, visit, h
     tab.page.wait_for_url(f"**/{OTHER}.html")
     live(tab)
     assert tab.shown() == expected(OTHER)
+
+
+FULL = """const put = Cache.prototype.put;
+Cache.prototype.put = function (...what) {
+  return registration.active ? Promise.reject(new DOMException("full", "QuotaExceededError")) : put.apply(this, what);
+};
+"""
+
+
+def test_on_a_full_disk_what_cannot_be_kept_is_shown(visit, site, tmp_path, serve_folder):
+    folder = tmp_path / "site"
+    shutil.copytree(site, folder, copy_function=os.link)
+    text = (folder / "sw.js").read_text(encoding="utf-8")
+    (folder / "sw.js").unlink()
+    (folder / "sw.js").write_text(FULL + text, encoding="utf-8")
+    slug = "replayssm-ring"
+    tab = visit(f"{serve_folder(folder)}/tabs/{slug}.html")
+    live(tab)
+    until(tab, "async () => Boolean(navigator.serviceWorker.controller)")
+    tab.page.click("[data-preset=real-text]")
+    tab.settle()
+    assert tab.page.locator("#notice").is_hidden()
+    preset = experiment(slug).preset("real-text")
+    assert tab.shown()["digest"] == expected(slug, preset.params, preset.seed)["digest"]
+    assert tab.page.evaluate("async () => (await caches.match(location.href)) === undefined")

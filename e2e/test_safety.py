@@ -1,11 +1,11 @@
-"""What a stranger wrote stays words: settings, links, files; and the page asks nobody but its own site."""
+"""What a stranger wrote stays words: settings, links, files, code; and the page asks nobody but its own site."""
 
 import json
 
 import pytest
 from test_editor import SHIPPED
 from test_editor import run as run_edit
-from visit import SLUG, TAB, Visit, expected
+from visit import SCENE, SLUG, TAB, Visit, expected
 
 from k3core.lab.registry import everything, experiment
 
@@ -55,6 +55,8 @@ def open_slug(tab, slug: str):
 def walk(browser, http_root):
     """One visit that goes from page to page with Python up."""
     tab = Visit(browser, {})
+    tab.page.add_init_script(f"""const words = {json.dumps(MARKUP)};
+      Object.assign(localStorage, {{ "k3-load": words, [words]: words }}); window.name = words;""")
     tab.page.goto(f"{http_root}/{TAB}#guess=0")
     tab.settle()
     yield tab
@@ -167,6 +169,78 @@ def test_ten_megabytes_that_are_no_trace_are_told_apart(walk):
     took(walk, "")
 
 
+def drag(tab, path, selector: str):
+    """Drag a file from the desktop onto the page, and let go."""
+    box = tab.page.locator(selector).bounding_box()
+    session = tab.context.new_cdp_session(tab.page)
+    at = {"x": box["x"] + 9, "y": box["y"] + 9,
+          "data": {"items": [], "files": [str(path)], "dragOperationsMask": 1}}
+    for kind in ("dragEnter", "dragOver", "drop"):
+        session.send("Input.dispatchDragEvent", {"type": kind, **at})
+    session.detach()
+
+
+def test_a_file_that_misses_its_box_does_not_take_the_place_of_the_page(walk, tmp_path):
+    """The browser would open it, and everything that was set would be gone."""
+    open_slug(walk, "sizing")
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(MODEL))
+    drag(walk, path, "h1")
+    walk.settle()
+    assert walk.page.url.startswith("http") and walk.text('[data-input="config"] .held') == "" and took(walk) == ""
+    drag(walk, path, '[data-input="config"] label')
+    walk.page.wait_for_function('() => "config" in K3.lab.shownFiles')
+    drag(walk, tmp_path, '[data-input="config"] label')  # a folder
+    walk.page.locator("#notice.problem").wait_for()
+    assert walk.text('[data-input="config"] .held') == "config.json"
+    took(walk, "")
+
+
+# --- code -------------------------------------------------------------------------------------------------------
+
+WICKED = f"""
+import dataclasses
+from k3core.lab.contract import Picture
+
+MARKUP = {MARKUP!r}
+WORDS = Text("{{words}}", words=MARKUP)
+SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9" onload="hacked=1"><script>hacked=1</script>' \
+      '<a href="javascript:hacked=1"><text>a</text></a><image href="x" onerror="hacked=1"/><g onclick="hacked=1" ' \
+      'style="fill:red" id="page" data-id="token:1"><foreignObject><img src="x"/></foreignObject></g></svg>'
+
+
+def wicked(p, seed):
+    print(MARKUP)
+    result = run(p, seed)
+    result.metrics[:] = [dataclasses.replace(metric, label=WORDS) for metric in result.metrics]
+    result.checks[:] = [dataclasses.replace(check, label=WORDS) for check in result.checks]
+    return dataclasses.replace(result, answer_text=WORDS, scenes=[dataclasses.replace(
+        scene, title=WORDS, captions=[WORDS] * len(scene.captions)) for scene in result.scenes])
+
+
+EXPERIMENT = dataclasses.replace(EXPERIMENT, function=wicked,
+                                 draw={{"window": lambda *_, **__: Picture(SVG, [("state", WORDS)])}})
+"""
+
+
+def test_what_edited_code_writes_and_draws_is_words_and_shapes(live):
+    run_edit(live, SHIPPED + WICKED)
+    assert took(live) == ""
+    for selector in ("[data-metric] .name", "[data-check] .name", ".caption", ".legend li", ".scene-title",
+                     "#prediction .truth", "#editor .printed", ".captions li"):
+        assert live.text(selector).strip() == MARKUP, selector
+    drawing = live.page.locator(f"{SCENE} .picture svg")
+    assert drawing.evaluate("(svg) => [svg, ...svg.querySelectorAll('*')].map((node) => [node.localName, "
+                            "...[...node.attributes].map(({ name }) => name)].join(' '))") == [
+        "svg viewBox", "g data-id"]
+    look_everywhere(live)
+    live.page.locator("#editor [data-reset]").click()
+    live.settle()
+    live.page.locator("#editor [data-close]").click()
+    # The policy speaks up as soon as such a text is parsed, long before it could be put in place.
+    live.complaints[:] = [words for words in live.complaints if "Executing inline event handler" not in words]
+
+
 # --- other places -----------------------------------------------------------------------------------------------
 
 # Everything by which a page could reach another origin or run a text, each refused by the policy.
@@ -209,6 +283,24 @@ def test_a_request_to_another_place_would_be_noticed(visit, serve_folder, tmp_pa
     (tmp_path / "index.html").write_text('<!doctype html><link rel="icon" href="data:,"><img src="http://other.invalid/a.png">')
     tab = visit(f"{serve_folder(tmp_path)}/index.html", expect_complaints=True)
     assert "request to another place: http://other.invalid/a.png" in tab.complaints
+
+
+# --- files that only some tabs need -----------------------------------------------------------------------------
+
+
+def test_weights_that_cannot_be_fetched_are_named_and_come_when_the_network_is_back(walk):
+    open_slug(walk, "replayssm-ring")
+    before = walk.shown()
+    walk.context.set_offline(True)
+    walk.page.click("[data-preset=real-text]")
+    walk.page.locator("#notice.problem").wait_for()
+    assert "tiny.npz could not be fetched: the network is gone" in took(walk) and walk.shown() == before
+    walk.context.set_offline(False)
+    walk.page.locator("#notice button", has_text="Try again").click()
+    walk.settle()
+    assert took(walk) == "" and walk.shown() != before
+    walk.complaints[:] = [words for words in walk.complaints if "ERR_INTERNET_DISCONNECTED" not in words]
+    took(walk, "")
 
 
 # --- memory -----------------------------------------------------------------------------------------------------
