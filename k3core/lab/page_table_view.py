@@ -358,7 +358,7 @@ def curve_figure(table: Table, lengths: list) -> Figure:
     names = {"none": Text("running state only"), "align": Text("and the aligned one"),
              "all": Text("a state per block")}
     useful = {(tokens, mode): share for tokens, mode, share in table.rows}
-    places = {"none": 768, "align": 768, "all": 1048576}  # where a line has room above it for its name
+    places = {"none": 1536, "align": 768, "all": 1048576}  # where a line has room above it for its name
     labels = [(at, useful[at, mode], names[mode], styles[mode][0]) for mode, at in places.items()]
     x = charts.quantitative("tokens", Text("tokens of the request"), log=True)
     y = charts.quantitative("useful", None, axis={"format": ".0%", "title": None, "tickCount": 5})
