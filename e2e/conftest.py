@@ -4,6 +4,7 @@ import functools
 import os
 import shutil
 import threading
+from contextlib import ExitStack, contextmanager
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 
@@ -25,20 +26,20 @@ def site() -> Path:
     return folder
 
 
+@contextmanager
+def served(folder: Path, handler=QuietHandler):
+    """A plain static server of a folder; its address."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(handler, directory=folder)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
 @pytest.fixture
 def serve_folder():
     """A function: folder -> address of a plain static server of it, until the end of the test."""
-    servers = []
-
-    def serve(folder: Path, handler=QuietHandler) -> str:
-        servers.append(ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(handler, directory=folder)))
-        threading.Thread(target=servers[-1].serve_forever, daemon=True).start()
-        return f"http://127.0.0.1:{servers[-1].server_port}"
-
-    yield serve
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+    with ExitStack() as servers:
+        yield lambda folder, handler=QuietHandler: servers.enter_context(served(folder, handler))
 
 
 @pytest.fixture(scope="session")
@@ -47,11 +48,8 @@ def http_root(site, tmp_path_factory) -> str:
     top = tmp_path_factory.mktemp("www")
     (top / SUB_PATH).parent.mkdir(parents=True)
     (top / SUB_PATH).symlink_to(site)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(QuietHandler, directory=top))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/{SUB_PATH}"
-    server.shutdown()
-    server.server_close()
+    with served(top) as address:
+        yield f"{address}/{SUB_PATH}"
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,8 @@
 """What can go wrong: nonsense in the address, a worker that dies or hangs, files that are missing, no network."""
 
-import functools
 import gzip
 import os
 import shutil
-import threading
-from http.server import ThreadingHTTPServer
 
 import pytest
 from visit import EXPERIMENT, SLUG, TAB, QuietHandler, expected
@@ -280,27 +277,17 @@ def test_answers_of_a_worker_that_was_given_up_are_ignored(stub):
 
 
 @pytest.fixture
-def broken(site, tmp_path):
+def broken(site, tmp_path, serve_folder):
     """A function: (way, pattern, change) -> address of a copy of the site; the files that match are changed in it."""
-    servers = []
-
     def copy(way: str, pattern: str, change) -> str:
         shutil.copytree(site, tmp_path / "site", copy_function=os.link)
         files = sorted((tmp_path / "site").glob(pattern))
         assert files
         for file in files:
             change(file)
-        if way == "file":
-            return (tmp_path / "site").as_uri()
-        handler = functools.partial(QuietHandler, directory=tmp_path / "site")
-        servers.append(ThreadingHTTPServer(("127.0.0.1", 0), handler))
-        threading.Thread(target=servers[-1].serve_forever, daemon=True).start()
-        return f"http://127.0.0.1:{servers[-1].server_port}"
+        return (tmp_path / "site").as_uri() if way == "file" else serve_folder(tmp_path / "site")
 
-    yield copy
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+    return copy
 
 
 def replace(file, data: bytes):

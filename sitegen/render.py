@@ -20,6 +20,8 @@ from sitegen.claims.evidence import Runs
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
+FOLDERS = {"en": "", "zh": "zh/"}  # where the pages of a language lie below the site's root
+TAGS = {"en": "en", "zh": "zh-Hans"}  # what HTML calls it
 NOT_FOUND = "404.html"  # what a host shows for an address that leads nowhere, so its links cannot be relative
 # The number that the home page shows beside each tab, of its default settings.
 HEADLINES = {
@@ -189,7 +191,7 @@ class Pages:
 
     def write(self, template: str, lang: str, path: str, **context) -> None:
         """Render one page to `path` (English) or below zh/."""
-        place = path if lang == "en" else f"{lang}/{path}"
+        place = FOLDERS[lang] + path
         (self.out / place).parent.mkdir(parents=True, exist_ok=True)
         text = self.jinja.get_template(template).render(**self.frame(lang, path), **context)
         (self.out / place).write_text(text, encoding="utf-8")
@@ -211,11 +213,11 @@ class Pages:
     def frame(self, lang: str, path: str) -> dict:
         """What every page needs: words, links, families with their tabs, the data that the scripts read."""
         here = "../" * path.count("/")
-        root = here + ("" if lang == "en" else "../")
+        root = here + "../" * FOLDERS[lang].count("/")
         if path == NOT_FOUND:
-            root, here = self.base_url, self.base_url + ("" if lang == "en" else f"{lang}/")
+            root, here = self.base_url, self.base_url + FOLDERS[lang]
         return {
-            "lang": lang, "languages": LANGUAGES, "path": path, "root": root, "here": here,
+            "lang": lang, "folders": FOLDERS, "tags": TAGS, "path": path, "root": root, "here": here,
             "static": self.static, "assets": self.assets, "version": __version__, "base_url": self.base_url,
             "t": lambda template, **args: words.translate(template, lang).format(**args),
             "families": [(words.translate(title, lang), [tab.to_json(lang) | {"path": page_path(tab)}

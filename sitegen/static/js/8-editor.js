@@ -6,7 +6,7 @@
 class Editor {
   constructor(lab, signal) {
     this.lab = lab;
-    this.places = page.code || []; // {module, name, line}; name is empty for a module as a whole
+    this.places = page.code; // {module, name, line}; name is empty for a module as a whole
     this.texts = new Map(); // module -> its edited text, where it differs from the shipped one
     this.good = null; // the edits that gave the result that is shown; null: none
     this.module = null; // the one in the sheet
