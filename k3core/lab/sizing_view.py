@@ -328,7 +328,7 @@ def curve_figure(table: Table, own: int) -> Figure:
     styles = {"bytes": ("snapshot", [2, 3]), "replay": ("record", [6, 4]), "blocks": ("ink", [1, 0])}
     first, last, most = CURVE_LENGTHS[0], CURVE_LENGTHS[-1], max([2, *(row[2] for row in table.rows)])
     # The lines fall: right of a point and above it there is room, and left of it and below.
-    places = (("bytes", 3, {}), ("replay", 8, {}), ("blocks", 4, {"align": "right", "dx": -4, "dy": 16}))
+    places = (("bytes", 3, {}), ("replay", 8, {}), ("blocks", 6, {"align": "right", "dx": -4, "dy": 18}))
     labels = [layer for design, index, mark in places
               for layer in _label(table, design, index, words[design], styles[design][0], mark)]
     # Fixed domains: where nothing fits there is no row to take them from.
