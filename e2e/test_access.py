@@ -1,4 +1,4 @@
-"""Accessibility: axe finds nothing on any page, in any state and language; a drawing's words reach who cannot see it."""
+"""Accessibility: axe finds nothing on any page, in any state and language; drawings reach who cannot see them."""
 
 import json
 import re
@@ -31,7 +31,8 @@ CONTRAST = """
 """
 FAINT = "() => {" + CONTRAST + """
   const ground = getComputedStyle(document.body).backgroundColor;
-  return [...document.querySelectorAll(".chart text, .picture text:not(.on-dark, .on-record, .on-ink, .chip-ink, .corner)")]
+  const bare = ".chart text, .picture text:not(.on-dark, .on-record, .on-ink, .chip-ink, .corner)";
+  return [...document.querySelectorAll(bare)]
     .filter((node) => node.textContent.trim()).map((node) => [getComputedStyle(node).fill, node.textContent])
     .filter(([fill]) => fill.startsWith("rgb(") && contrast(fill, ground) < 4.5);
 }"""
@@ -112,12 +113,7 @@ def test_no_violation_on_any_live_page_in_chinese_with_everything_open(visit, ht
     """In English each tab is looked at on a phone; here with a result kept beside the present one, then with a card."""
     tab = visit(f"{http_root}/zh/claims.html")
     for slug in everything():
-        place = page_path(experiment(slug))
-        tab.page.evaluate("(place) => [...document.querySelectorAll('.rail a')].find((a) => a.href.endsWith('/zh/' + place)).click()",
-                          place)
-        tab.page.wait_for_function("(slug) => K3.lab && K3.page.experiment.slug === slug", arg=slug)
-        tab.page.evaluate("() => K3.lab.prediction.reveal()")
-        tab.settle()
+        tab.walk_to(f"zh/{page_path(experiment(slug))}")
         tab.page.click("#compare button")
         tab.page.evaluate("() => K3.lab.controls.set('seed', '1')")
         tab.settle()
@@ -152,9 +148,12 @@ def test_axe_can_object(reader, http_root):
 # --- drawings in words ------------------------------------------------------------------------------------------
 
 SPOKEN = """() => [...document.querySelectorAll("[data-scene]")].map((node) => ({
-  name: node.dataset.scene, drawing: [...node.querySelectorAll(".picture svg")].map((svg) => [svg.getAttribute("role"), Boolean(svg.getAttribute("aria-label"))]),
+  name: node.dataset.scene,
+  drawing: [...node.querySelectorAll(".picture svg")].map((svg) =>
+    [svg.getAttribute("role"), Boolean(svg.getAttribute("aria-label"))]),
   described: document.getElementById(node.querySelector(".picture").getAttribute("aria-describedby")).textContent,
-  slider: node.querySelector(".player input").getAttribute("aria-valuetext"), live: node.querySelector(".caption").getAttribute("aria-live"),
+  slider: node.querySelector(".player input").getAttribute("aria-valuetext"),
+  live: node.querySelector(".caption").getAttribute("aria-live"),
 }))"""
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 from test_access import in_both_schemes
-from visit import PHONE, SCENE, SLUG, TAB, drawn, expected, native_picture
+from visit import PHONE, SLUG, TAB, drawn, expected, native_picture
 
 from k3core.lab.registry import experiment, experiments, workbenches
 from k3core.lab.text import LANGUAGES

@@ -61,9 +61,10 @@ def test_on_paper_it_is_light_and_everything_is_to_read(live):
 FORCED = """() => {
   const style = (selector, name) => getComputedStyle(document.querySelector(selector))[name];
   return {
-    kinds: new Set([".picture .state", ".picture .key", ".picture .value", ".picture .snapshot"].map((selector) => style(selector, "fill"))).size,
+    kinds: new Set(["state", "key", "value", "snapshot"].map((kind) => style(`.picture .${kind}`, "fill"))).size,
     hatch: style(".picture .snapshot", "fill"),
-    chosen: [".segments label:has(:checked)", ".segments label:not(:has(:checked))"].map((selector) => style(selector, "backgroundColor")),
+    chosen: [":has(:checked)", ":not(:has(:checked))"]
+      .map((which) => style(`.segments label${which}`, "backgroundColor")),
     pressed: ["true", "false"].map((pressed) => style(`[data-preset][aria-pressed="${pressed}"]`, "outlineStyle")),
     here: style('.rail [aria-current="page"]', "outlineStyle"), slider: style('input[type="range"]', "appearance"),
     marks: [...document.querySelectorAll(".check .mark")].map((node) => node.textContent),
@@ -147,11 +148,14 @@ def test_the_keyboard_reaches_everything_on_pages_of_other_kinds(visit, http_roo
 COVERED = """() => {
   const node = document.activeElement.closest("label") || document.activeElement, box = node.getBoundingClientRect();
   const inside = (x, y) => {
-    const top = document.elementFromPoint(Math.min(Math.max(x, 1), innerWidth - 1), Math.min(Math.max(y, 1), innerHeight - 1));
+    const within = (at, size) => Math.min(Math.max(at, 1), size - 1);
+    const top = document.elementFromPoint(within(x, innerWidth), within(y, innerHeight));
     return top && (node.contains(top) || top.contains(node));
   };
-  const seen = [[0.5, 0.5], [0.1, 0.2], [0.9, 0.8], [0.1, 0.8], [0.9, 0.2]].some(([x, y]) => inside(box.left + x * box.width, box.top + y * box.height));
-  return seen && box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth ? null : node.outerHTML.slice(0, 160);
+  const seen = [[0.5, 0.5], [0.1, 0.2], [0.9, 0.8], [0.1, 0.8], [0.9, 0.2]]
+    .some(([x, y]) => inside(box.left + x * box.width, box.top + y * box.height));
+  const near = box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
+  return seen && near ? null : node.outerHTML.slice(0, 160);
 }"""
 
 

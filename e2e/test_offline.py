@@ -1,4 +1,4 @@
-"""Without a network: what was visited once works again, of one build and no other; where nothing can be kept, the page works as ever."""
+"""Without a network: what was visited once works again, of one build; where nothing is kept, pages work as ever."""
 
 import os
 import re
@@ -91,14 +91,15 @@ def test_a_page_never_visited_says_that_the_network_is_gone(visit, http_root):
 
 @pytest.fixture
 def rebuilt(site, tmp_path, serve_folder):
-    """Address of a copy of the site, and a function that replaces it by another build, with other files of other names."""
+    """Address of a copy of the site, and a function that replaces it by another build, with files of other names."""
     folder = tmp_path / "site"
     shutil.copytree(site, folder, copy_function=os.link)
     script = next((folder / "assets").glob("page.*.js"))
 
     def rebuild():
         new = script.with_name("page.0123456789.js")
-        new.write_text('document.documentElement.dataset.build = "new";\n' + script.read_text(encoding="utf-8"), encoding="utf-8")
+        mark = 'document.documentElement.dataset.build = "new";\n'
+        new.write_text(mark + script.read_text(encoding="utf-8"), encoding="utf-8")
         script.unlink()
         for path in (*folder.rglob("*.html"), folder / "sw.js"):
             text = path.read_text(encoding="utf-8").replace(script.name, new.name)
@@ -120,7 +121,10 @@ def test_a_new_build_is_shown_at_once_and_takes_over_whole(visit, rebuilt):
     until(tab, "async () => (await navigator.serviceWorker.getRegistration()).waiting")
     tab.page.reload()  # a page is opened: now the new worker takes over
     tab.settle()
-    until(tab, "async () => { const names = await caches.keys(); return names.length === 1 && names[0].endsWith(' new'); }")
+    until(tab, """async () => {
+      const names = await caches.keys();
+      return names.length === 1 && names[0].endsWith(" new");
+    }""")
     assert [url for url in kept(tab) if "/assets/page." in url] == [f"{root}/assets/page.0123456789.js"]
     tab.context.set_offline(True)
     tab.page.reload()
@@ -142,7 +146,8 @@ def test_an_old_build_and_a_new_one_are_never_mixed_without_a_network(visit, reb
     tab.context.set_offline(True)
     tab.page.goto(f"{root}/{TAB}#dk=64")
     tab.settle()
-    scripts = tab.page.evaluate("() => [...document.scripts].map((node) => node.src).filter((src) => src.includes('/page.'))")
+    scripts = tab.page.evaluate(
+        "() => [...document.scripts].map((node) => node.src).filter((src) => src.includes('/page.'))")
     new = tab.page.locator("html").get_attribute("data-build") == "new"
     assert len(scripts) == 1 and scripts[0].endswith("page.0123456789.js") == new
     assert tab.shown() == expected(SLUG, {"dk": 64})
@@ -154,7 +159,8 @@ BLOCKED = {
       Object.defineProperty(window, name, { get() { throw new DOMException("blocked", "SecurityError"); } });""",
     "service worker": """Object.defineProperty(Navigator.prototype, "serviceWorker",
       { get() { throw new DOMException("blocked", "SecurityError"); } });""",
-    "registration": """ServiceWorkerContainer.prototype.register = () => Promise.reject(new DOMException("blocked", "SecurityError"));""",
+    "registration": """ServiceWorkerContainer.prototype.register = () =>
+      Promise.reject(new DOMException("blocked", "SecurityError"));""",
     "no service worker": """delete Navigator.prototype.serviceWorker;""",
     "history": """for (const name of ["replaceState", "pushState"])
       history[name] = () => { throw new DOMException("too many calls", "SecurityError"); };""",

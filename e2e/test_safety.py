@@ -8,6 +8,7 @@ from test_editor import run as run_edit
 from visit import SCENE, SLUG, TAB, Visit, expected
 
 from k3core.lab.registry import everything, experiment
+from sitegen.render import page_path
 
 MARKUP = "\"'><img src=x onerror=window.hacked=1>"
 CLOSING = "</textarea></script><script>window.hacked=1</script>"
@@ -42,13 +43,7 @@ def took(tab, fragment: str | None = None) -> str:
 
 
 def open_slug(tab, slug: str):
-    """Another page in the same document, so that Python stays."""
-    place = "index.html" if slug == "one-request" else f"{slug}.html"
-    tab.page.evaluate("(place) => [...document.querySelectorAll('.rail a')].find((a) => a.href.endsWith('/' + place)).click()",
-                      place)
-    tab.page.wait_for_function("(slug) => K3.lab && K3.page.experiment.slug === slug", arg=slug)
-    tab.page.evaluate("() => K3.lab.prediction.reveal()")
-    tab.settle()
+    tab.walk_to(page_path(experiment(slug)))
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +85,9 @@ def look_everywhere(tab):
     tab.page.evaluate("""async () => {
       document.querySelector(".take").open = true;
       await K3.lab.charts.drawing;
-      for (const scene of K3.lab.scenes.values()) for (const index of [0, scene.last >> 1, scene.last]) await scene.go(index);
+      for (const scene of K3.lab.scenes.values()) {
+        for (const index of [0, scene.last >> 1, scene.last]) await scene.go(index);
+      }
     }""")
     assert tab.page.evaluate(INNOCENT)
     tab.page.evaluate("() => { document.querySelector('.take').open = false; }")
@@ -118,7 +115,8 @@ ODD = {
     "byte order mark": (lambda data: "\ufeff" + json.dumps(data), ""),
     "nothing": (lambda data: "", {"config": "is not JSON", "trace": "the trace is empty"}),
     "depth": (lambda data: "[" * 100_000, {"config": "nested too deeply", "trace": "is neither JSON nor"}),
-    "depth of objects": (lambda data: '{"a":' * 100_000, {"config": "nested too deeply", "trace": "cannot be read as JSON"}),
+    "depth of objects": (lambda data: '{"a":' * 100_000,
+                         {"config": "nested too deeply", "trace": "cannot be read as JSON"}),
     "digits": (lambda data: json.dumps(data).replace("128", "1" * 9999).replace("1000", "1" * 9999),
                {"config": "a number of thousands of digits", "trace": "cannot be read as JSON"}),
     "endless number": (lambda data: json.dumps(data).replace("128", "1e999").replace("1000", "1e999"),
@@ -128,13 +126,17 @@ ODD = {
 
 def drop(tab, name: str, data: bytes, file_name: str):
     """Pick a file, and wait until the page has answered."""
-    before = tab.page.evaluate("() => { window.answers = 0; return K3.lab.address.get(`file.${K3.page.experiment.inputs[0].name}`); }")
+    before = tab.page.evaluate("""() => {
+      window.answers = 0;
+      return K3.lab.address.get(`file.${K3.page.experiment.inputs[0].name}`);
+    }""")
     if before is None:
         tab.page.evaluate("""() => { for (const kind of ["k3:shown", "k3:problem"])
           document.addEventListener(kind, () => { window.answers += 1; }, { signal: K3.lab.signal }); }""")
     tab.page.set_input_files(f'[data-input="{name}"] input[type="file"]',
                              {"name": file_name, "mimeType": "application/json", "buffer": data})
-    tab.page.wait_for_function("() => window.answers > 0 && document.getElementById('lab').getAttribute('aria-busy') === 'false'")
+    tab.page.wait_for_function(
+        "() => window.answers > 0 && document.getElementById('lab').getAttribute('aria-busy') === 'false'")
     tab.settle()
 
 
@@ -154,7 +156,8 @@ def test_a_file_is_words_whatever_is_in_it(walk, slug, name, sound):
 
 def test_a_file_of_bytes_and_one_too_large_are_named(walk):
     open_slug(walk, "sizing")
-    for data, words in ((b"\xff\xfe\x00\xd8", "is not a text file"), (b" " * 10_000_000, "has 10000000 bytes; at most")):
+    for data, words in ((b"\xff\xfe\x00\xd8", "is not a text file"),
+                        (b" " * 10_000_000, "has 10000000 bytes; at most")):
         walk.page.set_input_files('[data-input="config"] input[type="file"]',
                                   {"name": f"{MARKUP}.json", "mimeType": "application/json", "buffer": data})
         walk.page.locator("#notice.problem", has_text=words).wait_for()
@@ -254,15 +257,19 @@ REACHED = """async (other) => {
     return node;
   };
   const refused = {};
+  const outcome = (start, good) => new Promise((resolve) => {
+    start({ [good]: () => resolve(false), onerror: () => resolve(true) });
+  });
   refused.fetch = await fetch(other).then(() => false, () => true);
-  refused.beacon = await new Promise((resolve) => { add("img", { src: other + "a.png", onload: () => resolve(false), onerror: () => resolve(true) }); });
-  refused.script = await new Promise((resolve) => { add("script", { src: other + "a.js", onload: () => resolve(false), onerror: () => resolve(true) }); });
+  refused.beacon = await outcome((on) => add("img", { src: other + "a.png", ...on }), "onload");
+  refused.script = await outcome((on) => add("script", { src: other + "a.js", ...on }), "onload");
   add("script", {}, "window.hacked = 1");
   add("div", { innerHTML: '<img src="x" onerror="window.hacked = 1">' });
   add("iframe", { src: other });
   add("form", { action: other, method: "post" }).submit();
   try { new Function("window.hacked = 1")(); } catch { refused.eval = true; }
-  try { refused.socket = await new Promise((resolve) => { Object.assign(new WebSocket(other.replace("http", "ws")), { onopen: () => resolve(false), onerror: () => resolve(true) }); }); } catch { refused.socket = true; }
+  const connect = (on) => Object.assign(new WebSocket(other.replace("http", "ws")), on);
+  try { refused.socket = await outcome(connect, "onopen"); } catch { refused.socket = true; }
   await new Promise((resolve) => setTimeout(resolve, 200));
   return [refused, window.hacked === undefined, events.map((name) => name.split("-")[0])];
 }"""
@@ -280,7 +287,8 @@ def test_the_policy_refuses_whatever_would_reach_another_place(visit, http_root,
 
 def test_a_request_to_another_place_would_be_noticed(visit, serve_folder, tmp_path):
     """The check that every test of this folder makes."""
-    (tmp_path / "index.html").write_text('<!doctype html><link rel="icon" href="data:,"><img src="http://other.invalid/a.png">')
+    page = '<!doctype html><link rel="icon" href="data:,"><img src="http://other.invalid/a.png">'
+    (tmp_path / "index.html").write_text(page)
     tab = visit(f"{serve_folder(tmp_path)}/index.html", expect_complaints=True)
     assert "request to another place: http://other.invalid/a.png" in tab.complaints
 
@@ -327,7 +335,11 @@ def test_an_interpreter_that_aborts_is_replaced_and_named_when_it_aborts_again(l
     assert live.shown() == expected(SLUG, {"dk": 64}) and live.page.locator("#notice").is_hidden()
     live.page.evaluate("""() => {
       const engine = K3.lab.engine, ready = engine.nowReady;
-      engine.nowReady = (data) => { engine.worker.postMessage = () => {}; engine.nowReady = ready; ready.call(engine, data); };
+      engine.nowReady = (data) => {
+        engine.worker.postMessage = () => {};
+        engine.nowReady = ready;
+        ready.call(engine, data);
+      };
       engine.worker.postMessage = () => {};
       K3.lab.controls.set("dk", "32");
     }""")

@@ -129,6 +129,14 @@ class Visit:
           if (location.href === before) resolve();
         })""", fragment)
 
+    def walk_to(self, place: str):
+        """Follow the rail to a page of the site, in the same document, so that Python stays; past its question."""
+        self.page.evaluate("""(place) =>
+          [...document.querySelectorAll(".rail a")].find((link) => link.href.endsWith(`/${place}`)).click()""", place)
+        self.page.wait_for_function("(place) => K3.lab && K3.navigation.shown.endsWith(`/${place}`)", arg=place)
+        self.page.evaluate("() => K3.lab.prediction.reveal()")
+        self.settle()
+
     def skip_prediction(self):
         """Past the opening question, as a click on Skip does."""
         if self.page.locator("[data-skip]").is_visible():
@@ -188,7 +196,8 @@ def native_picture(frame: int, params: dict | None = None, narrow: bool = False,
 
 def shows(page, key: str, words: str):
     """Wait until this number of the result reads so."""
-    page.wait_for_function("([key, words]) => document.querySelector(`[data-metric='${key}'] .value`).textContent === words",
+    page.wait_for_function("""([key, words]) =>
+      document.querySelector(`[data-metric="${key}"] .value`).textContent === words""",
                            arg=[key, words], timeout=60_000)
 
 
