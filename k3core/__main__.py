@@ -1,5 +1,7 @@
 """`python -m k3core`."""
 
+import signal
+
 if __name__ == "__main__":  # and not in the processes of a sweep, which come by here
     try:
         from k3core.cli import main
@@ -7,4 +9,5 @@ if __name__ == "__main__":  # and not in the processes of a sweep, which come by
         status = main()
     except KeyboardInterrupt:  # while modules are loaded
         status = 130
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to stop
     raise SystemExit(status)

@@ -38,8 +38,8 @@ class Processes:
         from concurrent.futures.process import BrokenProcessPool
 
         arguments = compute_batch, __version__, self.command, tasks, self.sources
-        executor = self.free.pop()
         with _interrupt_later():
+            executor = self.free.pop()
             try:
                 future = executor.submit(*arguments)
             except BrokenProcessPool:  # it died idle
@@ -68,14 +68,14 @@ class Processes:
         """End the processes at once, whatever they are at."""
         import multiprocessing
 
-        executors = self.free + [executor for executor, _ in self.running.values()]
-        if self.running:
-            for child in set(multiprocessing.active_children()) - self.others:
-                child.kill()
-        for executor in executors:
-            executor.shutdown(cancel_futures=True)
-        for name in self.set:
-            del os.environ[name]
+        with _interrupt_later():
+            if self.running:
+                for child in set(multiprocessing.active_children()) - self.others:
+                    child.kill()
+            for executor in [*self.free, *(executor for executor, _ in self.running.values())]:
+                executor.shutdown(cancel_futures=True)
+            for name in self.set:
+                del os.environ[name]
 
 
 def _executor():
@@ -90,14 +90,20 @@ def _interrupt_later():
     """Ctrl-C waits until this is over; a process that starts meanwhile never hears of it."""
     import signal
 
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    pressed = []
+    handler = signal.signal(signal.SIGINT, lambda *_: pressed.append(True))  # for any thread of this process
     try:
-        yield
+        if hasattr(signal, "pthread_sigmask"):  # for processes that start
+            mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        try:
+            yield
+        finally:
+            if hasattr(signal, "pthread_sigmask"):
+                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGINT, handler)
+    if pressed:
+        raise KeyboardInterrupt
 
 
 def _begin() -> None:
