@@ -182,6 +182,16 @@ ZH = {
     "This link was made with a file (SHA-256 {key}…). Drop the same file to see its result.":
         "此链接使用了一个文件（SHA-256 {key}…）。放入同一文件即可查看其结果。",
     "pasted text": "粘贴的文本",
+    "Measure the speed in this browser": "在本浏览器中测速",
+    "measuring": "测量中",
+    "Not measured. Run it once more, then measure.": "未能测量。请再运行一次，然后测量。",
+    "{plain} tokens per second plain, {drafted} with looked-up drafts: {gain} times as fast.":
+        "普通解码每秒 {plain} 个 token，用查找所得的草稿每秒 {drafted} 个：速度为 {gain} 倍。",
+    "A verify round gave {given} tokens and took as long as {cost}.":
+        "一轮验证得到 {given} 个 token，所用时间相当于 {cost} 个。",
+    "Too many drafts were wrong: reading them cost more than the right ones saved.":
+        "错误的草稿太多：读取它们的开销超过了正确草稿省下的时间。",
+    "The two texts differ: a near tie, see the smallest lead.": "两份文本不同：出现近似平局，见最小领先值。",
     "Keep for comparison": "保留以便对比",
     "Let go of the comparison": "取消对比",
     "kept: {value}": "保留的：{value}",

@@ -274,6 +274,7 @@ class Experiment:
               where there are inputs, a third argument: input name -> text of the file, for those that were given
     draw      scene name -> function (result, scene, frame, lang, narrow) -> Picture; `narrow` is a 340 px wide drawing
     code      the functions whose source the page shows, the most telling one first
+    pace      (parameters, seed) -> generator of dicts, the parts of a job that the page times: see k3core.lab.pace
     """
 
     slug: str
@@ -289,6 +290,7 @@ class Experiment:
     draw: dict = field(default_factory=dict)
     code: tuple = ()
     inputs: tuple = ()
+    pace: Callable | None = None
 
     def steps(self, params: dict | None = None, seed=0, files: dict | None = None) -> Iterator:
         """Run step by step: yields Progress, then the Result last. Raises ParamError before the first step."""
@@ -326,6 +328,7 @@ class Experiment:
                          "expect": p.expect.render(lang)} for p in self.presets],
             "inputs": [{"name": i.name, "label": i.label.render(lang), "accept": i.accept, "max_bytes": i.max_bytes}
                        for i in self.inputs],
+            "paced": self.pace is not None,
             "prediction": {"question": self.prediction.question.render(lang),
                            "options": [option.render(lang) for option in self.prediction.options]},
         }

@@ -1,6 +1,7 @@
 """One interpreter serving one page: JSON text in, JSON text out. The worker in the browser calls only `handle`."""
 
 import json
+from types import SimpleNamespace
 
 from k3core.lab import edits
 from k3core.lab.contract import Needs, Progress, Result, dumps
@@ -17,26 +18,28 @@ class Host:
     {"do": "result", "slug", "params", "seed", "files", "lang"} gives the result as the text to save.
     {"do": "file", "key", "text"} keeps a dropped file, and without a text lets go of it; "start", "frame" and "result"
     name it in "files": {input name: key}. {"do": "edit", "sources": {module: text}} comes first where a reader edited
-    modules: results then name them as "edited", and replies to runs tell what they "printed".
+    modules: results then name them as "edited", and replies to runs tell what they "printed". {"do": "pace", "slug",
+    "params", "seed"} does the first part of a job whose time the page takes, {"do": "pace"} the next.
 
     "start" also takes "frames" ({"frame.SCENE": index}, which pictures to send along), "narrow", "preset", only to be
     refused where there is none of this name, and "pin" ({"params", "seed", "files"}): settings to compare with, which
     run first and whose metrics come back as "pinned".
 
-    A reply has "state": "progress", "done", "frame", "result", "dropped", "kept", "needs" (with the "name" of a file of
-    weights that this installation lacks: put it there and ask again), "param_error", "edit_error" (with "module" and
-    "line") or "error"; the last three carry a "message" for the reader.
+    A reply has "state": "progress", "done", "frame", "result", "dropped", "kept", "paced", "needs" (with the "name" of
+    a file of weights that this installation lacks: put it there and ask again), "param_error", "edit_error" (with
+    "module" and "line") or "error"; the last three carry a "message" for the reader.
     """
 
     def __init__(self):
         self.actions = {"start": self._start, "step": self._step, "drop": self._drop, "frame": self._frame,
-                        "file": self._file, "edit": self._edit, "result": self._text}
+                        "file": self._file, "edit": self._edit, "result": self._text, "pace": self._pace}
         self.request = None
         self.frames = {}
         self.steps = None
         self.result = None
         self.result_files = {}
         self.pinned = None
+        self.paced = None
         self.files = {}
 
     def handle(self, text: str) -> str:
@@ -95,6 +98,13 @@ class Host:
 
     def _text(self, request: dict) -> dict:
         return {"state": "result", "text": dumps(self._json(self._result_for(request), request["lang"]))}
+
+    def _pace(self, request: dict) -> dict:
+        if "slug" in request:
+            chosen = experiment(request["slug"])
+            values = SimpleNamespace(**parse_all(chosen.params, request["params"]))
+            self.paced = chosen.pace(values, parse_seed(request["seed"]))
+        return {"state": "paced"} | next(self.paced)
 
     def _edit(self, request: dict) -> dict:
         edits.install(request["sources"])

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from k3core.decode import NoisyOracle, PromptLookup, Speculation, acceptance_by_position
-from k3core.lab import acceptance, state_itself, tiny_text
+from k3core.lab import acceptance, pace, state_itself, tiny_text
 from k3core.lab import speculative_replay_view as view
 from k3core.lab.byte_cost import LAYOUTS
 from k3core.lab.contract import (
@@ -287,4 +287,5 @@ EXPERIMENT = Experiment(
     function=run,
     draw={"rounds": view.draw_rounds, "state": state_itself.draw},
     code=(Speculation.commit, ProjectionStore.keep, SnapshotStore.keep, StateStore.shift_conv),
+    pace=pace.parts,
 )

@@ -52,6 +52,7 @@ class Lab {
     this.prediction = new PredictionView($("#prediction"), this.address);
     this.files = new Files(this.address, this.engine, () => this.run());
     this.pin = new Pin($("#compare"), this.address, this.files);
+    this.pace = new Pace($("#pace"), this);
     this.take = new Take(this);
     this.consent = new Consent(() => { this.engine.start(); this.run(); });
     this.editor = new Editor(this, signal);
@@ -150,6 +151,7 @@ class Lab {
       if (view) view.show(scene, reply.pictures[scene.name], asked);
     }
     this.prediction.show(reply.result);
+    this.pace.show(reply.result);
     this.charts.show(reply.result);
     document.dispatchEvent(new CustomEvent("k3:shown", { detail: reply }));
   }
