@@ -22,6 +22,7 @@ def test_a_copied_link_shows_the_other_person_the_same_in_either_language(live, 
     other = visit(link)
     assert other.page.locator("html.asking").count() == 0
     other.settle()
+    assert other.page.locator("#lab.stale").count() == 0 and other.page.locator("#notice").is_hidden()
     assert other.shown() == expected(SLUG, params) and drawn(other) == native_picture(1, params)
     assert other.page.locator("#p-layout").input_value() == "bf16" and other.page.locator("#p-dk").input_value() == "48"
 
@@ -105,10 +106,17 @@ def test_a_guess_stays_beside_the_result_and_in_the_link(visit, http_root, live)
     assert live.state == {"guess": "2", "dk": "100"}
 
 
-@pytest.mark.parametrize("fragment", ["dk=64", "frame.window=2", "preset=no-gate", "embed=1", "dk=nonsense"])
-def test_a_shared_link_never_hides_the_figure(visit, http_root, fragment):
+@pytest.mark.parametrize("fragment, stale", [("dk=64", True), ("frame.window=2", False), ("preset=no-gate", True),
+                                             ("embed=1", False), ("dk=nonsense", True)])
+def test_a_shared_link_never_hides_the_figure_but_says_that_it_is_not_yet_its_own(visit, http_root, fragment, stale):
+    """Until Python is up the page shows the default settings: marked as such where the link asks for others."""
     tab = visit(f"{http_root}/{TAB}#{fragment}", python=False)
     assert tab.page.locator("#prediction .ask").is_hidden() and tab.page.locator("html.asking").count() == 0
+    assert tab.page.locator("#lab.stale").count() == tab.page.locator("#notice:visible").count() == int(stale)
+    struck = tab.page.locator(".value").first.evaluate("(node) => getComputedStyle(node).textDecorationLine")
+    assert struck == ("line-through" if stale else "none")
+    if stale:
+        assert "not yet those of this link but those of the default settings" in tab.text("#notice")
 
 
 def test_a_link_followed_while_the_question_is_asked_shows_the_figure(visit, http_root):

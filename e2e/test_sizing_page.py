@@ -57,6 +57,21 @@ def test_a_file_can_be_dropped_on_its_place(workbench):
     }""", json.dumps(MODEL))
     page.dispatch_event('[data-input="config"]', "drop", {"dataTransfer": transfer})
     shows(page, "bytes_per_token", "8,192 B")
+    # What cannot be read, such as a folder, is named; of two files the later one counts, however long the first takes.
+    page.evaluate("""() => K3.lab.files.take(K3.page.experiment.inputs[0],
+        { name: "folder", size: 1, arrayBuffer: () => Promise.reject(new Error()) })""")
+    assert "folder cannot be read" in page.inner_text("#notice.problem")
+    page.evaluate("""async (text) => {
+        const { files } = K3.lab, [input] = K3.page.experiment.inputs;
+        let release;
+        const bytes = new Promise((resolve) => { release = () => resolve(new ArrayBuffer(1)); });
+        const first = files.take(input, { name: "first", size: 1, arrayBuffer: () => bytes });
+        await files.take(input, new File([text], "second"));
+        release();
+        await first;
+    }""", json.dumps(MODEL | {"num_hidden_layers": 16}))
+    shows(page, "bytes_per_token", "4,096 B")
+    assert page.inner_text(".held") == "second" and page.is_hidden("#notice")
 
 
 def test_a_kept_result_stands_beside_the_new_one_and_in_the_link(workbench, visit):
