@@ -89,32 +89,33 @@ def test_a_page_never_visited_says_that_the_network_is_gone(visit, http_root):
     assert "the network is gone" in tab.text("#notice") and tab.shown() == expected(SLUG, {"dk": 64})
 
 
-@pytest.fixture
-def rebuilt(site, tmp_path, serve_folder):
-    """Address of a copy of the site, and a function that replaces it by another build, with files of other names."""
-    folder = tmp_path / "site"
-    shutil.copytree(site, folder, copy_function=os.link)
+def rebuild(folder):
+    """Another build in place of this one, with files of other names."""
     script = next((folder / "assets").glob("page.*.js"))
-
-    def rebuild():
-        new = script.with_name("page.0123456789.js")
-        mark = 'document.documentElement.dataset.build = "new";\n'
-        new.write_text(mark + script.read_text(encoding="utf-8"), encoding="utf-8")
-        script.unlink()
-        for path in (*folder.rglob("*.html"), folder / "sw.js"):
-            text = path.read_text(encoding="utf-8").replace(script.name, new.name)
-            path.unlink()
-            path.write_text(re.sub('const BUILD = "[^"]*"', 'const BUILD = "new"', text), encoding="utf-8")
-
-    return serve_folder(folder), rebuild
+    new = script.with_name("page.0123456789.js")
+    mark = 'document.documentElement.dataset.build = "new";\n'
+    new.write_text(mark + script.read_text(encoding="utf-8"), encoding="utf-8")
+    script.unlink()
+    for path in (*folder.rglob("*.html"), folder / "sw.js"):
+        text = path.read_text(encoding="utf-8").replace(script.name, new.name)
+        path.unlink()
+        path.write_text(re.sub('const BUILD = "[^"]*"', 'const BUILD = "new"', text), encoding="utf-8")
 
 
-def test_a_new_build_is_shown_at_once_and_takes_over_whole(visit, rebuilt):
-    root, rebuild = rebuilt
+@pytest.fixture
+def outdated(site, tmp_path, serve_folder, visit):
+    """A page that is kept, and the address of its site, which was built anew since."""
+    shutil.copytree(site, tmp_path / "site", copy_function=os.link)
+    root = serve_folder(tmp_path / "site")
     tab = visit(f"{root}/{TAB}#dk=64")
     tab.settle()
     kept(tab)
-    rebuild()
+    rebuild(tmp_path / "site")
+    return tab, root
+
+
+def test_a_new_build_is_shown_at_once_and_takes_over_whole(outdated):
+    tab, root = outdated
     tab.page.reload()  # the old worker answers, with the new page and the new script
     tab.settle()
     assert tab.page.locator("html").get_attribute("data-build") == "new" and tab.shown() == expected(SLUG, {"dk": 64})
@@ -133,13 +134,9 @@ def test_a_new_build_is_shown_at_once_and_takes_over_whole(visit, rebuilt):
     without_icon(tab)
 
 
-def test_an_old_build_and_a_new_one_are_never_mixed_without_a_network(visit, rebuilt):
+def test_an_old_build_and_a_new_one_are_never_mixed_without_a_network(outdated):
     """A page of the old build, kept, opens with the old script beside a page of the new build."""
-    root, rebuild = rebuilt
-    tab = visit(f"{root}/{TAB}#dk=64")
-    tab.settle()
-    kept(tab)
-    rebuild()
+    tab, root = outdated
     tab.page.goto(f"{root}/tabs/{OTHER}.html#guess=1")
     tab.settle()
     assert tab.page.locator("html").get_attribute("data-build") == "new"
