@@ -256,3 +256,8 @@ def test_a_window_that_becomes_narrow_gets_the_narrow_drawing(live):
     live.page.fill("#p-dk", "100")
     live.settle()
     assert drawn(live) == native_picture(8, {"dk": 100}, narrow=True) and not live.scrolls_sideways()
+    narrow = live.page.locator(f"{SCENE} .picture svg").get_attribute("viewBox")
+    live.page.set_viewport_size({"width": 1280, "height": 740})  # as when a phone is turned: no setting is touched
+    live.page.wait_for_function(
+        f"narrow => document.querySelector('{SCENE} .picture svg').getAttribute('viewBox') !== narrow", arg=narrow)
+    assert drawn(live) == native_picture(8, {"dk": 100})
