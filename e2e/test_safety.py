@@ -188,9 +188,15 @@ def test_a_file_that_misses_its_box_does_not_take_the_place_of_the_page(walk, tm
     open_slug(walk, "sizing")
     path = tmp_path / "config.json"
     path.write_text(json.dumps(MODEL))
+    walk.page.evaluate("""() => {
+      window.refused = [];
+      const note = (event) => window.refused.push(event.defaultPrevented);
+      for (const type of ["dragover", "drop"]) window.addEventListener(type, note, { signal: K3.lab.signal });
+    }""")
     drag(walk, path, "h1")
     walk.settle()
-    assert walk.page.url.startswith("http") and walk.text('[data-input="config"] .held') == "" and took(walk) == ""
+    refused = walk.page.evaluate("() => window.refused")
+    assert refused and all(refused) and walk.text('[data-input="config"] .held') == "" and took(walk) == ""
     drag(walk, path, '[data-input="config"] label')
     walk.page.wait_for_function('() => "config" in K3.lab.shownFiles')
     drag(walk, tmp_path, '[data-input="config"] label')  # a folder
