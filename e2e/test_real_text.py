@@ -1,5 +1,7 @@
 """Real text on the tabs of states: the weights come once, when they are asked for; the text is shown as it comes."""
 
+import re
+
 import pytest
 from visit import expected
 
@@ -12,7 +14,6 @@ WATCH = """() => {
   new MutationObserver(() => { if (!box.hidden) window.streamed.push(box.textContent); })
     .observe(box, { childList: true, characterData: true, subtree: true, attributes: true });
 }"""
-
 
 
 @pytest.mark.parametrize("way", ["http", "file"])
@@ -34,6 +35,14 @@ def test_weights_come_once_and_only_for_a_real_text(visit, roots, way):
     assert opened.shown()["digest"] == told["digest"]
     assert [url for url in opened.requests if "tiny.npz" in url] == asked
     assert opened.state["prompt"] == "import os\nimport "
+    opened.page.click("#pace button")  # as far as the time of this machine can be known: it is told, and adds up
+    opened.page.wait_for_function("() => /\\d/.test(document.querySelector('#pace output').textContent)")
+    plain, drafted, gain, given, cost = map(float, re.findall(r"\d+(?:\.\d+)?", opened.text("#pace output")))
+    assert plain > 0
+    assert [drafted / plain, given / cost] == pytest.approx([gain, gain], rel=0.1)
+    opened.page.click("[data-preset=gsm8k]")
+    opened.settle()
+    assert opened.page.is_hidden("#pace")
 
 
 @pytest.mark.parametrize("slug", SLUGS)
@@ -45,8 +54,9 @@ def test_the_text_is_shown_while_it_comes_and_then_gives_way(visit, http_root, s
     opened.page.click("[data-preset=real-text]")
     opened.settle()
     streamed = opened.page.evaluate("() => window.streamed")
-    prompt = {param.name: param.default for param in experiment(slug).params} | experiment(slug).preset("real-text").params
-    assert len(set(streamed)) > 3 and streamed[-1].startswith(prompt["prompt"])
+    params = {param.name: param.default for param in experiment(slug).params}
+    params |= experiment(slug).preset("real-text").params
+    assert len(set(streamed)) > 3 and streamed[-1].startswith(params["prompt"])
     assert opened.page.is_hidden("#stream") and not opened.scrolls_sideways()
     assert opened.shown()["digest"] == expected(slug, experiment(slug).preset("real-text").params)["digest"]
 

@@ -186,9 +186,9 @@ ZH = {
     "measuring": "测量中",
     "Not measured. Run it once more, then measure.": "未能测量。请再运行一次，然后测量。",
     "{plain} tokens per second plain, {drafted} with looked-up drafts: {gain} times as fast.":
-        "普通解码每秒 {plain} 个 token，用查找所得的草稿每秒 {drafted} 个：速度为 {gain} 倍。",
+        "普通解码每秒 {plain} 个词元，用查找所得的草稿每秒 {drafted} 个：速度为 {gain} 倍。",
     "A verify round gave {given} tokens and took as long as {cost}.":
-        "一轮验证得到 {given} 个 token，所用时间相当于 {cost} 个。",
+        "一轮验证得到 {given} 个词元，所用时间相当于 {cost} 个。",
     "Too many drafts were wrong: reading them cost more than the right ones saved.":
         "错误的草稿太多：读取它们的开销超过了正确草稿省下的时间。",
     "The two texts differ: a near tie, see the smallest lead.": "两份文本不同：出现近似平局，见最小领先值。",
