@@ -1,6 +1,7 @@
 """`python -m k3core hash`: which node serves which key, as data and as text."""
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -107,6 +108,8 @@ def _sorted(nodes: list[str], options: dict) -> tuple[list[str], dict]:
 
 def _keys(text: str) -> list[int] | list[str]:
     """Keys from a file, one per line, or from the text itself; integers if every one is decimal."""
+    if "," not in text and re.search(r"/|\.[A-Za-z]", text) and not os.path.exists(text):
+        raise ValueError(f"--keys {shown(text)} looks like a file, and there is none of that name; keys are k1,k2,...")
     try:
         keys = Path(text).read_text(encoding="utf-8-sig").splitlines() if os.path.exists(text) else text.split(",")
     except UnicodeDecodeError:

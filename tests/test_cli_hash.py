@@ -85,6 +85,8 @@ def test_the_others_and_a_file_of_keys(tmp_path):
         ("bounded --nodes 3 --keys 1 --load-factor 1e18", "load_factor is 1e.18; it must be a number"),
         ("bounded --nodes 3 --keys 1 --load-factor much", "--load-factor is 'much'"),
         ("modulo --nodes 3 --keys ,", "holds no key"),
+        ("modulo --nodes 3 --keys nope.txt", "--keys 'nope.txt' looks like a file, and there is none of that name"),
+        ("modulo --nodes 3 --keys logs/keys", "--keys 'logs/keys' looks like a file"),
         ("modulo --nodes 3 --keys 18446744073709551616", "keys holds 18446744073709551616"),
         ("best --nodes 3 --keys 1", "scheme is 'best'"),
     ],
@@ -92,6 +94,11 @@ def test_the_others_and_a_file_of_keys(tmp_path):
 def test_bad_arguments_are_named(line, message):
     with pytest.raises(ValueError, match=message):
         command(line)
+
+
+@pytest.mark.parametrize("keys", ["10.0.0.1", "1.5", "users/42,users/43", "users/42,", "nope"])
+def test_keys_with_dots_and_slashes_are_keys(keys):
+    assert command(f"modulo --nodes 3 --keys {keys}")[0]["keys"] == [key for key in keys.split(",") if key]
 
 
 def test_a_binary_file_is_named(tmp_path):
