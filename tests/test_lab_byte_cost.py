@@ -9,6 +9,7 @@ from lab_values import settings_of
 from k3core.lab.byte_cost import EXPERIMENT, LAYOUTS, measure, nearest_size, recall, replay, store
 from k3core.lab.display import binary_bytes, number
 from k3core.models import Recurrent
+from sitegen import content
 
 MIB = 2**20
 WHOLE = {"count_gate": True}
@@ -211,3 +212,10 @@ def test_captions_count_up_to_the_whole_window():
     assert scene.frames == 5 and scene.poster == 4
     last = scene.captions[4].render("en")
     assert last.startswith("Position 4 of 4. The snapshot design has copied the whole state 4 times, 256 KiB.")
+
+
+def test_the_page_counts_the_vectors_of_its_own_formula():
+    """A record is k, v and g beside one number, beta: 2 dk + dv + 1."""
+    for lang, words in (("en", "Three vectors and one number"), ("zh", "三个向量加一个数")):
+        after = content.prose(lang, "byte-cost").split("<h2>")[1]
+        assert words in after and "and a half" not in after
