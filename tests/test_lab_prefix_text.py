@@ -144,7 +144,7 @@ def test_without_the_parents_key_the_state_is_another_texts():
 
 
 @pytest.mark.parametrize("settings, words", [
-    ({"ends": "a\nb"}, "ends has 2 lines; it takes 3"), ({"text": "é"}, "text holds 'é'"),
+    ({"ends": "a\nb"}, "ends takes 3 lines, the end of each request; given: 2"), ({"text": "é"}, "text holds 'é'"),
     ({"cause": "token", "text": "abc", "ends": "\n\n", "place": 9}, "place is 9, but the text has 3 characters"),
 ])
 def test_requests_that_cannot_be_made_are_refused(settings, words):
@@ -183,7 +183,7 @@ def test_names_stand_for_pieces_of_the_text():
 
 
 @pytest.mark.parametrize("settings, words", [
-    ({"ends": "a"}, "ends has 1 lines with text; it takes 2"), ({"ends": "a\n"}, "ends has 1 lines with text"),
+    ({"ends": "a"}, "ends takes 2 lines with text, how A and B go on; given: 1"), ({"ends": "a\n"}, "ends takes 2 lines with text"),
     ({"text": "a"}, "text has 1 characters"), ({"text": "ü?"}, "text holds 'ü'"),
 ])
 def test_texts_that_have_no_piece_for_each_token_are_refused(settings, words):

@@ -82,7 +82,7 @@ def pieces_of(p, scope: Scope) -> list:
         raise ParamError("text", Text("text has {count} characters; it takes one or more for each shared token",
                                       count=len(shared)))
     if len(ends) != 2 or not all(ends):
-        raise ParamError("ends", Text("ends has {count} lines with text; it takes 2, how A and B go on",
+        raise ParamError("ends", Text("ends takes 2 lines with text, how A and B go on; given: {count}",
                                       count=sum(map(bool, ends))))
     cut = (len(shared) // 2,) if scope.shared == 2 else ()
     parts = [list(part) for part in np.split(np.array(shared), cut)]

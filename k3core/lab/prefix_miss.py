@@ -94,7 +94,7 @@ def written(p) -> tuple:
     """(parameters with the text's lengths in place of those of counted tokens, three requests of the reader's text)."""
     start, ends = [START, *tiny_text.ids_of("text", p.text)], p.ends.split("\n")
     if len(ends) != 3:
-        raise ParamError("ends", Text("ends has {count} lines; it takes 3, the end of each request", count=len(ends)))
+        raise ParamError("ends", Text("ends takes 3 lines, the end of each request; given: {count}", count=len(ends)))
     prompts = [start + tiny_text.ids_of("ends", end) for end in ends]
     shared = len(start)
     if p.cause == "own":

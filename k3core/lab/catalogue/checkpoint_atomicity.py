@@ -125,7 +125,7 @@ ZH = {
         "换成训练好的模型：读者从查到的状态会得到什么，旁边是正确的文本。",
     "text has {count} characters; it takes one or more for each shared token":
         "text 有 {count} 个字符；每个共享词元至少要一个",
-    "ends has {count} lines with text; it takes 2, how A and B go on": "ends 有 {count} 行文字；需要 2 行，A 和 B 各自的后续",
+    "ends takes 2 lines with text, how A and B go on; given: {count}": "ends 需要 2 行文字，即 A 和 B 各自的后续；现有 {count} 行",
     "nothing is found or read but the prefix it stands for, and the text is right": "查到和读到的都正是它所代表的前缀，文本也正确",
     "The same for the trained model: each name stands for a piece of the text. {who} goes on after {count} tokens, from "
     "{differing} wrong numbers out of {numbers}. What nobody wrote is zero here; an engine would find what was there before.":

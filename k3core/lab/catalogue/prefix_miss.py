@@ -152,7 +152,7 @@ ZH = {
     "Where all tokens are the same, only the first line is used.": "词元全部相同时只用第一行。",
     "Character that differs": "不同的那个字符",
     "Used where one token differs.": "在“有一个词元不同”时使用。",
-    "ends has {count} lines; it takes 3, the end of each request": "ends 有 {count} 行；需要 3 行，每个请求的结尾一行",
+    "ends takes 3 lines, the end of each request; given: {count}": "ends 需要 3 行，每个请求的结尾一行；现有 {count} 行",
     "place is {place}, but the text has {count} characters": "place 是 {place}，但文本只有 {count} 个字符",
     "Three prompts begin with the same 51 characters, and the trained model answers each. Request 2 resumes nowhere, request "
     "3 at 48: same text, same state as without a cache.":
