@@ -77,8 +77,13 @@ def read_model(name: str) -> models.Model:
         return models.load(name)
     path = Path(name, "config.json") if os.path.isdir(name) else Path(name)
     if not os.path.lexists(name):
-        raise ValueError(f"{shown(name)} is neither a file nor a preset ({', '.join(models.names())})")
+        raise ValueError(no_model(name))
     return model_from(path.read_bytes(), str(path))
+
+
+def no_model(name: str) -> str:
+    """What to say of a name that is no model; it names the presets there are."""
+    return f"{shown(name)} is neither a file nor a preset ({', '.join(models.names())})"
 
 
 def model_from(content: bytes, name: str) -> models.Model:

@@ -110,7 +110,7 @@ BAD = [
     ('command = "fleet"\n[grid]\npreset = "nope"', "preset is 'nope'; it must be one of burst"),
     ('command = "size"\n[grid]\ntp = 8', "size needs the parameter model"),
     ('command = "size"\n[[points]]\nmodel = "kimi-k3"\n[[points]]\ntp = 8', "model is missing in one of the points"),
-    ('command = "size"\n[grid]\nmodel = "nope"', "cannot read nope: No such file"),
+    ('command = "size"\n[grid]\nmodel = "nope"', "'nope' is neither a file nor a preset (deepseek-v3, "),
     ('command = "size"\n[grid]\nmodel = "kimi-k3"\nkv_dtype = ["bf16", "int3"]', "kv_dtype is 'int3'; choose one of"),
     ('command = "size"\n[grid]\nmodel = "kimi-k3"\nmemory_gib = -1', "--memory-gib is '-1'; it must be a number"),
     ('command = "replay"\n[grid]\npolicy = "align"', "replay needs the parameter trace"),

@@ -2,12 +2,14 @@
 
 import hashlib
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from .. import __version__
+from ..cli_size import no_model
 from ..lab.contract import dumps
 from ..lab.params import shown
 from .commands import COMMANDS, Command
@@ -117,7 +119,10 @@ def sweep_from(source: str, folder: Path) -> Sweep:
     size = math.prod(map(len, axes)) * len(seeds)
     if size > MOST:
         raise ValueError(f"these are {size:,} points; a sweep takes at most {MOST:,}")
-    paths = _check(name, command, axes)
+    paths = _check(name, command, axes)  # path -> parameter
+    for path, parameter in paths.items():
+        if parameter == "model" and not os.path.lexists(folder / path):
+            raise ValueError(no_model(path))
     files = {path: open_file(folder / path, path) for path in paths}
     sweep = Sweep(name, tuple(axes), seeds, files, report, source)
     _check_report(sweep)
@@ -235,8 +240,8 @@ def _seeds(name: str, given) -> Sequence[int | None]:
     return values
 
 
-def _check(name: str, command: Command, axes: list) -> list:
-    """Check every name and every value by itself -> paths of files, in order. Raises ValueError."""
+def _check(name: str, command: Command, axes: list) -> dict:
+    """Check every name and every value by itself -> paths of files, in order, and whose they are. Raises ValueError."""
     base = {parameter: value for axis in axes for parameter, value in axis[0].items()}
     paths = {}
     for parameter in command.needed:
@@ -259,10 +264,10 @@ def _check(name: str, command: Command, axes: list) -> list:
             everything = place == 0 or not set(part).isdisjoint(command.needed)
             for parameter in params if everything else part:
                 if parameter in files:
-                    paths[params[parameter]] = None
+                    paths[params[parameter]] = parameter
                 else:
                     command.check(params, parameter)
-    return list(paths)
+    return paths
 
 
 def _check_report(sweep: Sweep) -> None:
