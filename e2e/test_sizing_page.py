@@ -10,7 +10,8 @@ from visit import shows
 
 from k3core.lab.registry import experiment
 
-MODEL = {"num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128}
+MODEL = {"num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128,
+         "max_position_embeddings": 131072}
 PAGE = "sizing.html"
 PICK = '[data-input="config"] input[type="file"]'
 
@@ -26,24 +27,33 @@ def file_of(config: dict, name: str = "config.json") -> dict:
 def test_a_file_is_sized_and_a_wrong_one_loses_nothing(workbench):
     page = workbench.page
     page.set_input_files(PICK, file_of(MODEL))
-    shows(page, "bytes_per_token", "8,192 B")
+    shows(page, "bytes_per_token", "16,384 B")
     assert "size config.json --tp 8" in page.inner_text('[data-snippet="command"] pre')
+    page.wait_for_selector("#notice:not([hidden])")  # K3's serving settings are not this model's
+    assert "KV dtype: bf16" in page.inner_text("#notice") and "131072" in page.inner_text("#notice")
+    assert workbench.state | {"file.config": ""} == {"file.config": "", "kv_dtype": "bf16", "align": "0",
+                                                     "max_model_len": "131072"}
+    assert page.is_disabled('select[name="model"]')
+    page.fill('input.exact[name="max_model_len"]', "65536")  # what the reader sets, the next file leaves alone
+    page.set_input_files(PICK, file_of(MODEL | {"max_position_embeddings": 4096}))
+    workbench.settle()
+    assert workbench.state["max_model_len"] == "65536"
     page.set_input_files(PICK, file_of(MODEL | {"kv_lora_rank": 512}, "mine.json"))
     page.wait_for_selector("#notice.problem")
     assert "mine.json: the field qk_rope_head_dim is missing" in page.inner_text("#notice")
     assert value(page,
-                 "bytes_per_token") == "8,192 B" and "kv_lora_rank" in page.input_value(".drop textarea")
+                 "bytes_per_token") == "16,384 B" and "kv_lora_rank" in page.input_value(".drop textarea")
     page.click("#notice button")
     shows(page, "bytes_per_token", "13,824 B")
     page.wait_for_function("() => !location.hash.includes('file.config')")
-    assert page.is_hidden("#notice")
+    assert page.is_hidden("#notice") and workbench.state == {"max_model_len": "65536"}
 
 
 def test_a_pasted_text_is_the_same_as_a_file(workbench):
     page = workbench.page
     page.click(".drop summary")
     page.fill(".drop textarea", json.dumps(MODEL))
-    shows(page, "bytes_per_token", "8,192 B")
+    shows(page, "bytes_per_token", "16,384 B")
     page.fill(".drop textarea", "")
     shows(page, "bytes_per_token", "13,824 B")
 
@@ -56,7 +66,7 @@ def test_a_file_can_be_dropped_on_its_place(workbench):
         return transfer;
     }""", json.dumps(MODEL))
     page.dispatch_event('[data-input="config"]', "drop", {"dataTransfer": transfer})
-    shows(page, "bytes_per_token", "8,192 B")
+    shows(page, "bytes_per_token", "16,384 B")
     # What cannot be read, such as a folder, is named; of two files the later one counts, however long the first takes.
     page.evaluate("""() => K3.lab.files.take(K3.page.experiment.inputs[0],
         { name: "folder", size: 1, arrayBuffer: () => Promise.reject(new Error()) })""")
@@ -70,7 +80,7 @@ def test_a_file_can_be_dropped_on_its_place(workbench):
         release();
         await first;
     }""", json.dumps(MODEL | {"num_hidden_layers": 16}))
-    shows(page, "bytes_per_token", "4,096 B")
+    shows(page, "bytes_per_token", "8,192 B")
     assert page.inner_text(".held") == "second" and page.is_hidden("#notice")
 
 

@@ -199,6 +199,10 @@ ZH = {
     "The result to compare with used a file that is not here.": "用于对比的结果使用了一个此处没有的文件。",
     "{name}: another file": "{name}：另一个文件",
     "; ": "；",
+    "{name}: {value}": "{name}：{value}",
+    "Taken from the file: {settings}.": "取自该文件：{settings}。",
+    "The result of this link is not here yet; once it is, so are the ways to take it away.":
+        "此链接的结果尚未算出；算出之后，便可在此保存与引用。",
     "kept and present settings are the same": "保留的参数与当前参数相同",
     "Copied": "已复制",
     "Not copied: select the text": "未能复制：请选中文字",

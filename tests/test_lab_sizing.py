@@ -130,6 +130,17 @@ def test_every_derivation_is_arithmetic_that_gives_its_result(params):
 # --- files and settings that do not fit ---
 
 
+def test_a_file_suggests_what_an_engine_would_take():
+    """K3 is served in fp8, with blocks of 128 and a million tokens; nothing says that another model is."""
+    layers = {"num_hidden_layers": 2, "num_attention_heads": 8, "head_dim": 64}
+    assert run().to_json("en")["suggested"] == {}
+    assert run(config=layers).suggested == {"kv_dtype": "bf16", "align": 0}
+    told = run(config=layers | {"max_position_embeddings": 4096})
+    assert told.to_json("zh")["suggested"] == {"kv_dtype": "bf16", "align": 0, "max_model_len": 4096}
+    line = snippet(run(config=layers, **told.suggested), "command")  # so the command needs to name none but the length
+    assert "kv-dtype" not in line and "align" not in line and "--max-model-len 4096" in line
+
+
 def test_a_file_takes_the_place_of_the_preset():
     assert values(run(config=GQA, kv_dtype="bf16", tp=1))["bytes_per_token"] == 2 * 32 * 8 * 128 * 2
     assert [row[2] for row in run(config=HYBRID, tp=1).tables["groups"].rows] == [12, 12, 12, 12]

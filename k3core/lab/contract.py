@@ -193,7 +193,11 @@ class Prediction:
 
 @dataclass
 class Result:
-    """What a run returns. `answer` is the index of the right option of the prediction, `answer_text` says why."""
+    """What a run returns.
+
+    answer, answer_text   index of the right option of the prediction, and why
+    suggested   parameter name -> value that fits a file which the reader gave better than the default does
+    """
 
     metrics: list
     checks: list
@@ -203,6 +207,7 @@ class Result:
     snippets: list = field(default_factory=list)
     answer: int = 0
     answer_text: Text | None = None
+    suggested: dict = field(default_factory=dict)
     slug: str = ""
     params: dict = field(default_factory=dict)
     seed: int = 0
@@ -219,6 +224,7 @@ class Result:
             "checks": [check.to_json(lang) for check in self.checks],
             "snippets": [snippet.to_json(lang) for snippet in self.snippets],
             "prediction": {"answer": self.answer, "text": say(self.answer_text, lang)},
+            "suggested": self.suggested,
             "digest": self.digest(),
         }
 
@@ -244,12 +250,14 @@ class Result:
 
 @dataclass(frozen=True)
 class Input:
-    """A text file that the reader may drop on the page; a link names it by its SHA-256. `accept` lists endings."""
+    """A text file that the reader may drop on the page; a link names it by its SHA-256. `accept` lists endings.
+    `replaces` names the parameter that says nothing while there is a file."""
 
     name: str
     label: Text
     accept: str
     max_bytes: int
+    replaces: str = ""
 
 
 @dataclass(frozen=True)
@@ -326,8 +334,8 @@ class Experiment:
             "params": [param.to_json(lang) for param in self.params],
             "presets": [{"name": p.name, "title": p.title.render(lang), "params": p.params, "seed": p.seed,
                          "expect": p.expect.render(lang)} for p in self.presets],
-            "inputs": [{"name": i.name, "label": i.label.render(lang), "accept": i.accept, "max_bytes": i.max_bytes}
-                       for i in self.inputs],
+            "inputs": [{"name": i.name, "label": i.label.render(lang), "accept": i.accept, "max_bytes": i.max_bytes,
+                        "replaces": i.replaces} for i in self.inputs],
             "paced": self.pace is not None,
             "prediction": {"question": self.prediction.question.render(lang),
                            "options": [option.render(lang) for option in self.prediction.options]},

@@ -21,7 +21,7 @@ from k3core.lab.contract import (
 from k3core.lab.display import number
 from k3core.lab.params import Param, ParamError
 from k3core.lab.sizing_problems import model_from
-from k3core.lab.sizing_steps import derivation, derivation_table
+from k3core.lab.sizing_steps import derivation, derivation_table, state_dtype_words
 from k3core.lab.text import Text
 from k3core.models import Model, load, names
 from k3core.sizing import (
@@ -71,6 +71,7 @@ def run(p, seed: int, files: dict) -> Result:
                   Snippet("log", Text("What an engine would log"), "\n".join(log_lines(answer)))],
         answer=_nearest(layout.block_size),
         answer_text=_answer_text(layout, settings),
+        suggested=own_settings(model) if "config" in files else {},
     )
 
 
@@ -86,6 +87,12 @@ def settings_of(p) -> Settings:
         conv_dtype=p.conv_dtype, drafts=p.drafts, align=p.align or None, mode=p.mode, grouping=p.grouping,
         max_model_len=p.max_model_len, num_blocks=p.num_blocks or None,
         memory_bytes=None if p.num_blocks else int(p.memory_gib * GIB))
+
+
+def own_settings(model: Model) -> dict:
+    """What an engine takes where nobody says otherwise: it is K3 that is served in fp8 and with its length."""
+    length = {"max_model_len": model.max_model_len} if model.max_model_len else {}
+    return {"kv_dtype": Settings().kv_dtype, "align": 0} | length
 
 
 def answer_for(model: Model, settings: Settings) -> dict:
@@ -176,6 +183,8 @@ def _metrics(answer: dict, printed: int) -> list:
         _metric(answer, "bytes_per_token", Text("per token, all layers"), answer["bytes_per_token"],
                 text=_bytes(answer["bytes_per_token"])),
         _metric(answer, "slot_bytes", Text("state and convolution of a sequence"), answer["slot_bytes"], "B"),
+        Metric("state_dtype", Text("state dtype, and why"), answer["settings"]["state_dtype"],
+               text=state_dtype_words(answer)),
         _metric(answer, "token_equivalent", Text("tokens that weigh as much as one state"),
                 answer["token_equivalent"]),
         _metric(answer, "page_bytes", Text("page of one layer"), answer["page_bytes"],
@@ -257,7 +266,9 @@ EXPERIMENT = Experiment(
         Param("drafts", Text("Draft tokens"), "int", 0, 0, 16, 1),
         Param("max_model_len", Text("Tokens of a request"), "int", 1048576, 1, 4194304, 1,
               help=Text("What engines call max_model_len.")),
-        Param("memory_gib", Text("Memory for the cache, per rank"), "float", 46.48, 0.01, 512, unit="GiB"),
+        Param("memory_gib", Text("Memory for the cache, per rank"), "float", 46.48, 0.01, 512, unit="GiB",
+              help=Text("What weights and activations leave of the GPU; vLLM logs it at start as Available KV cache "
+                        "memory.")),
         Param("num_blocks", Text("Blocks, instead of memory"), "int", 0, 0, 4000000, 1,
               help=Text("0: as many as the memory holds.")),
         Param("align", Text("Alignment of a block"), "choice", 128,
@@ -268,7 +279,8 @@ EXPERIMENT = Experiment(
               choices=tuple((m, m) for m in MODES),
               help=Text("Never, at the end of an aligned step, or at every block.")),
         Param("state_dtype", Text("State dtype"), "choice", "model",
-              choices=(("model", Text("model")), *((name, name) for name in STATE_DTYPES))),
+              choices=(("model", Text("model")), *((name, name) for name in STATE_DTYPES)),
+              help=Text("Model: what its file names, else what vLLM takes for its kind of layer.")),
         Param("conv_dtype", Text("Convolution dtype"), "choice", "bf16",
               choices=tuple((n, n) for n in STATE_DTYPES[::-1])),
         Param("grouping", Text("Layers per group"), "choice", "default",
@@ -313,5 +325,6 @@ EXPERIMENT = Experiment(
     function=run,
     draw={"layout": view.draw_layout},
     code=(unified_block, make_layout, blocks_per_request),
-    inputs=(Input("config", Text("Your model: drop its config.json here"), ".json", 2**22),),
+    inputs=(Input("config", Text("Your model: drop its config.json here"), ".json", 2**22,
+                  replaces="model"),),
 )

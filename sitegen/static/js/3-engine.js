@@ -126,7 +126,8 @@ class Engine {
     this.end();
     const lost = this.running;
     this.running = null;
-    if (lost && (this.stopping || this.waiting)) lost.resolve('{"state":"dropped"}');
+    if (lost && this.stopping) lost.resolve('{"state":"dropped"}');
+    else if (lost && this.waiting) lost.resolve('{"state":"superseded"}');
     else if (lost && (this.edits || lost.tries > 0)) lost.resolve(JSON.stringify(this.whyEnded()));
     else if (lost) this.waiting = { ...lost, tries: lost.tries + 1 };
     this.stopping = false;
@@ -239,8 +240,9 @@ class Engine {
     this.running = null;
     this.stopping = false;
     this.deaths = 0;
-    if (!reply.startsWith('{"state":"needs"')) run.resolve(reply);
-    else if (stopped || this.waiting) run.resolve('{"state":"dropped"}');
+    const needs = reply.startsWith('{"state":"needs"'), unfinished = needs || reply.startsWith('{"state":"dropped"');
+    if (unfinished && (stopped || this.waiting)) run.resolve(`{"state":"${stopped ? "dropped" : "superseded"}"}`);
+    else if (!needs) run.resolve(reply);
     else this.fetchFor(run, JSON.parse(reply).name);
     if (!this.waiting) this.onStatus({ state: "idle" });
     this.pump();

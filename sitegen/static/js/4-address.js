@@ -25,7 +25,11 @@ class Address {
 
   get shared() { return this.state.size > 0; }
 
-  get namesFile() { return [...this.state.keys()].some((name) => name.startsWith("file.")); }
+  // Whether a file or a text of the reader's own is among the settings.
+  get namesOwn() {
+    const own = ({ name, kind }) => kind === "text" && this.state.has(name);
+    return page.experiment.params.some(own) || [...this.state.keys()].some((name) => name.startsWith("file."));
+  }
 
   get(name) { return this.state.has(name) ? this.state.get(name) : this.defaults[name]; }
 

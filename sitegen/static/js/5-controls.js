@@ -46,6 +46,14 @@ class Controls {
     this.set(input.name, input.type === "checkbox" ? String(input.checked) : input.value);
   }
 
+  // One parameter and its value, as the page calls them.
+  words(name) {
+    const { label, choices } = page.experiment.params.find((param) => param.name === name);
+    const value = this.address.get(name);
+    const choice = (choices || []).find((candidate) => String(candidate.value) === value);
+    return say("{name}: {value}", { name: label, value: choice ? choice.label : value });
+  }
+
   // Sets one parameter, whoever asks for it.
   set(name, value) {
     this.address.set(name, value);

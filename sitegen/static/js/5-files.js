@@ -10,6 +10,8 @@ class Files {
     this.onChange = onChange;
     this.texts = engine.kept;
     this.newest = new Map(); // input name -> the file that came last, however long each takes to read
+    this.fresh = false; // a file has come whose first result has not
+    this.adopted = new Map(); // parameter -> value that a file brought along
     for (const node of $$("[data-input]")) this.bind(node);
   }
 
@@ -34,9 +36,11 @@ class Files {
     }));
   }
 
-  // The reader goes on without the file.
+  // The reader goes on without the file, and without what it brought along.
   forget(input) {
     this.newest.delete(input.name);
+    for (const [name, value] of this.adopted) if (this.address.get(name) === value) this.address.set(name, undefined);
+    this.adopted.clear();
     this.address.set(`file.${input.name}`, undefined);
     this.onChange();
   }
@@ -52,6 +56,7 @@ class Files {
       return;
     }
     this.engine.keep(key, { name: file.name, text });
+    this.fresh = this.address.get(`file.${input.name}`) !== key; // else a link names it, with settings of its own
     this.address.set(`file.${input.name}`, key);
     this.onChange();
   }
@@ -73,6 +78,21 @@ class Files {
     return this.texts.get(this.address.get(`file.${input}`))?.name;
   }
 
+  // Sets what the first result of a new file suggests and the reader has not set; the names of what that changed.
+  adopt(suggested) {
+    if (!this.fresh) return [];
+    this.fresh = false;
+    const { state } = this.address;
+    const free = (name) => !state.has(name) || state.get(name) === this.adopted.get(name);
+    const differs = (name) => this.address.get(name) !== String(suggested[name]);
+    const names = Object.keys(suggested).filter((name) => free(name) && differs(name));
+    for (const name of names) {
+      this.address.set(name, String(suggested[name]));
+      this.adopted.set(name, String(suggested[name]));
+    }
+    return names;
+  }
+
   // What is given, in words, and in the box.
   show() {
     for (const node of $$("[data-input]")) {
@@ -84,6 +104,8 @@ class Files {
       const lacking = key && !held && say("This link was made with a file (SHA-256 {key}…). Drop the same file to see its result.",
         { key: key.slice(0, 12) });
       setText($(".held", node), lacking || (held ? held.name : ""));
+      const { replaces } = page.experiment.inputs.find(({ name }) => name === node.dataset.input);
+      for (const control of $$("#controls [name]")) if (control.name === replaces) control.disabled = Boolean(held);
     }
   }
 }

@@ -21,7 +21,7 @@ class PredictionView {
 
   show(result) {
     this.result = result;
-    if (this.address.namesFile) this.asking = false; // who brought a file of their own wants its answer
+    if (this.address.namesOwn) this.asking = false; // who brought a file or words of their own wants the answer
     const guess = Number.parseInt(this.address.get("guess"), 10);
     const option = page.experiment.prediction.options[guess];
     document.documentElement.classList.toggle("asking", this.asking);

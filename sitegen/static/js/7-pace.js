@@ -37,15 +37,14 @@ class Pace {
 
 // A round that costs twice as much as a token must give more than two, or it loses.
 function paceWords(_read, plain, drafted) {
-  const gain = plain.seconds / drafted.seconds, given = drafted.tokens / drafted.passes;
-  const fields = {
-    plain: Math.round(plain.tokens / plain.seconds), drafted: Math.round(drafted.tokens / drafted.seconds),
-    gain: gain.toFixed(2), given: given.toFixed(2), cost: (given / gain).toFixed(2),
-  };
+  const rate = (part) => Math.round(part.tokens / part.seconds);
+  const ratio = plain.seconds / drafted.seconds, tokens = drafted.tokens / drafted.passes;
   return [
-    say("{plain} tokens per second plain, {drafted} with looked-up drafts: {gain} times as fast.", fields),
-    say("A verify round gave {given} tokens and took as long as {cost}.", fields),
-    gain < 1 ? say("Too many drafts were wrong: reading them cost more than the right ones saved.") : "",
+    say("{plain} tokens per second plain, {drafted} with looked-up drafts: {gain} times as fast.",
+      { plain: rate(plain), drafted: rate(drafted), gain: ratio.toFixed(2) }),
+    say("A verify round gave {given} tokens and took as long as {cost}.",
+      { given: tokens.toFixed(2), cost: (tokens / ratio).toFixed(2) }),
+    ratio < 1 ? say("Too many drafts were wrong: reading them cost more than the right ones saved.") : "",
     drafted.same ? "" : say("The two texts differ: a near tie, see the smallest lead."),
   ].filter(Boolean).join(page.lang === "zh" ? "" : " ");
 }

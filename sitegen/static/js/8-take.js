@@ -17,6 +17,10 @@ class Take {
   // The ways as of the result that is shown; nothing is made before the menu is opened.
   show() {
     if (!this.menu.open) return;
+    if (this.lab.stale) {
+      this.ways.replaceChildren(make("p", {}, say("The result of this link is not here yet; once it is, so are the ways to take it away.")));
+      return;
+    }
     this.lab.address.write(); // what was set a moment ago: some of the ways name the address
     const { result } = this.lab, { edits } = result.edited ? this.lab.engine : { edits: null };
     const files = this.files(), program = pythonProgram(result, files, edits);

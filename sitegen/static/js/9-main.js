@@ -50,7 +50,7 @@ class Lab {
     this.scenes = new Map(scenes.map((scene) => [scene.name, scene]));
     this.controls = new Controls($("#controls"), this.address, () => this.run());
     this.prediction = new PredictionView($("#prediction"), this.address);
-    this.files = new Files(this.address, this.engine, () => this.run());
+    this.files = new Files(this.address, this.engine, () => { this.controls.show(); this.run(); });
     this.pin = new Pin($("#compare"), this.address, this.files);
     this.pace = new Pace($("#pace"), this);
     this.take = new Take(this);
@@ -133,9 +133,20 @@ class Lab {
       this.shownFiles = request.files;
       this.show(reply);
       this.pin.took(settings, request.pin, reply);
+      this.adopt(this.files.adopt(reply.result.suggested));
     } else if (reply.state !== "failed") { // `status` has said that
       this.showProblem(reply);
     }
+  }
+
+  // A new file has set these parameters: once more, and the page says so.
+  async adopt(names) {
+    if (!names.length) return;
+    this.controls.show();
+    await this.run();
+    if (this.signal.aborted || !$("#notice").hidden) return;
+    const settings = names.map((name) => this.controls.words(name)).join(say("; "));
+    showNotice("info", say("Taken from the file: {settings}.", { settings }));
   }
 
   show(reply) {
@@ -163,11 +174,11 @@ class Lab {
     } else if (reply.state === "param_error") {
       this.controls.blame(reply.param);
       const known = page.experiment.params.some((param) => param.name === reply.param) || reply.param === "seed";
-      const input = page.experiment.inputs.some(({ name }) => name === reply.param);
+      const input = page.experiment.inputs.find(({ name }) => name === reply.param);
       const file = this.files.nameOf(reply.param);
       const problem = file ? say("{file}: {problem}", { file, problem: reply.message }) : reply.message;
       showNotice("problem", problem, [known ? say("Use the default") : input ? say("Without the file") : say("Remove it"),
-        () => this.forget(input ? `file.${reply.param}` : reply.param)]);
+        () => (input ? this.files.forget(input) : this.forget(reply.param))]);
     } else if (reply.state === "edit_error") {
       showNotice("problem", faultWords(reply), this.editor.remedy(reply));
     } else if (reply.state === "lost") {
