@@ -6,6 +6,7 @@ from pathlib import Path
 
 from . import models, nesting
 from .lab.params import shown
+from .lab.sizing_steps import state_dtype_words
 from .sizing import GROUPINGS, KV_DTYPES, LARGEST, MODES, STATE_DTYPES, Settings, log_lines, size
 
 GIB = 2**30
@@ -29,7 +30,7 @@ def add_parser(subparsers) -> None:
     parser.add_argument("--tp", metavar="N", help="tensor-parallel ranks (1)")
     parser.add_argument("--kv-dtype", metavar="|".join(KV_DTYPES), help="attention rows (bf16)")
     parser.add_argument(
-        "--state-dtype", metavar="|".join(STATE_DTYPES), help="recurrent state (the model's, else fp32)"
+        "--state-dtype", metavar="|".join(STATE_DTYPES), help="recurrent state (as the model's file says, else vLLM's default)"
     )
     parser.add_argument(
         "--conv-dtype", metavar="|".join(STATE_DTYPES), help="short-convolution window (bf16)"
@@ -102,6 +103,8 @@ def render(answer: dict) -> list[str]:
     settings = answer["settings"]
     lines = [f"{answer['title']}, TP {settings['tp']}, KV {settings['kv_dtype']}, state "
              f"{settings['state_dtype']}, mode {settings['mode']}, drafts {settings['drafts']} (per rank)"]
+    if answer["state_dtype_from"]:
+        lines.append(f"State dtype {state_dtype_words(answer).render('en')}")
     if answer["note"]:
         lines.append(answer["note"])
     for heading, keys in SECTIONS.items():

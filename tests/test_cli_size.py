@@ -29,6 +29,18 @@ def test_command_answers_as_data_and_as_text():
     assert not any("\n" in line for line in lines)
 
 
+@pytest.mark.parametrize("arguments, line", [
+    (["qwen3-next-80b"], "State dtype bf16: the model's own, as vLLM takes for GDN"),
+    (["qwen3-next-80b", "--state-dtype", "fp32"], "State dtype fp32: as it is set"),
+    (["qwen3.5-4b"], "State dtype fp32: named in the model's file"),
+    (["kimi-k3"], "State dtype fp32: vLLM's for KDA, whatever the model's"),
+    (["nemotron-3-nano-30b"], "State dtype fp32: vLLM's default for Nemotron-H"), (["llama-3.3-70b"], None),
+])
+def test_the_dtype_of_the_state_is_explained(arguments, line):
+    said = [text for text in command(*arguments)[1] if text.startswith("State dtype")]
+    assert said == ([line] if line else [])
+
+
 def test_command_has_every_key_of_the_contract():
     answer, _ = command("kimi-k3", "--tp", 8, "--kv-dtype", "fp8", "--num-blocks", 1000)
     assert {

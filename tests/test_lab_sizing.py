@@ -67,6 +67,23 @@ def test_it_gives_the_figures_of_reports(preset, changed, figures, line):
     assert line in snippet(result, "log")
 
 
+@pytest.mark.parametrize("params, value, words", [
+    ({"model": "qwen3-next-80b", "tp": 1}, "bf16", "bf16: the model's own, as vLLM takes for GDN"),
+    ({"model": "kimi-k3"}, "fp32", "fp32: vLLM's for KDA, whatever the model's"),
+    ({"model": "qwen3-next-80b", "state_dtype": "fp32"}, "fp32", "fp32: as it is set"),
+    ({"model": "llama-3.3-70b"}, "none", "none: no recurrent state"),
+])
+def test_it_says_which_dtype_the_state_has_and_why(params, value, words):
+    metric = next(metric for metric in run(**params).metrics if metric.key == "state_dtype")
+    assert (metric.value, metric.text.render("en")) == (value, words)
+
+
+def test_the_memory_is_explained_in_a_line():
+    param = next(param for param in EXPERIMENT.params if param.name == "memory_gib")
+    assert len(param.help.render("en").split()) <= 20
+    assert all("Available KV cache memory" in param.help.render(lang) for lang in ("en", "zh"))  # as vLLM logs it
+
+
 def test_the_groups_of_k3_are_24_and_three_times_23():
     rows = run().tables["groups"].rows
     assert [(str(row[1].template), row[2]) for row in rows] == [("MLA", 24), ("KDA", 23), ("KDA", 23),

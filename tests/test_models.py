@@ -122,6 +122,28 @@ def test_qwen_geometry():
     assert small.attention[0] == Attention(4, 256)
 
 
+@pytest.mark.parametrize("config, dtype, origin", [
+    (QWEN, "bf16", "gdn"),  # vllm: gated_delta_net_state_dtype, auto
+    ({**QWEN, "torch_dtype": "bfloat16"}, "bf16", "gdn"), ({**QWEN, "dtype": "float32"}, "fp32", "gdn"),
+    ({**QWEN, "dtype": "float16"}, "bf16", "gdn"),  # two bytes as well
+    ({**QWEN, "mamba_ssm_dtype": "float32"}, "fp32", "file"), ({**QWEN, "mamba_ssm_cache_dtype": "bfloat16"}, "bf16", "file"),
+    ({**KIMI_TRANSFORMERS, "dtype": "bfloat16"}, "fp32", "kda"),  # vllm: kda_state_dtype
+    ({**config_of("nemotron-3-nano-30b"), "torch_dtype": "bfloat16"}, "fp32", "mamba2"),  # vllm: NemotronHForCausalLMConfig
+    ({**config_of("nemotron-3-nano-30b"), "mamba_ssm_cache_dtype": "bfloat16"}, "bf16", "file"),
+    (GQA, "fp32", ""),
+    ({"layers": [{"kind": kind, "heads": 8, "dk": 64, "dv": 64, "conv_kernel": 4} for kind in ("gdn", "kda")]}, "fp32",
+     "kda"),
+])
+def test_the_state_has_the_dtype_that_vllm_gives_it(config, dtype, origin):
+    model = models.from_config(config)
+    assert (model.state_dtype, model.state_dtype_from) == (dtype, origin)
+
+
+@pytest.mark.parametrize("name", [name for name in models.names() if name.startswith("qwen3.5")])
+def test_qwen_3_5_names_float32_for_its_state(name):
+    assert (models.load(name).state_dtype, models.load(name).state_dtype_from) == ("fp32", "file")
+
+
 def test_deepseek_v4_layers_by_compression():
     pro, flash = models.load("deepseek-v4-pro"), models.load("deepseek-v4-flash")
     ratios = [[cache.ratio for cache in model.layers] for model in (pro, flash)]

@@ -154,6 +154,7 @@ def test_vla_policy_prefix():
         ("Kimi-Linear TP4", KIMI_LINEAR, {"tp": 4}, 512, 8.68),
         ("vllm #40696 and #37467, Qwen3.5-4B", QWEN_4B, {}, 528, 0.76),
         ("vllm #40691, Qwen3.5-27B", QWEN_27B, {}, 784, 0.13),
+        ("vllm #32492, Qwen3-Next", models.load("qwen3-next-80b"), {}, 544, 1.49),
         ("Qwen3.5-27B fp8 KV", QWEN_27B, {"kv_dtype": "fp8"}, 1568, 0.13),
         (
             "syv-ai #102, Qwen3.8-27B, bf16 state, 15 drafts",

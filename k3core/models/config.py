@@ -6,7 +6,7 @@ read for certain is refused: a hybrid taken for a plain transformer is wrong by 
 
 from .families import READERS, read_policy, read_policy_use
 from .source import Source
-from .spec import Field, Model, Policy
+from .spec import Field, Model, Policy, Recurrent
 
 
 def from_config(
@@ -35,12 +35,14 @@ def from_config(
     layers = tuple(read(source))
     if not any(layers):
         raise ValueError(f"{name} describes no layer that keeps a cache")
+    state_dtype, state_dtype_from = _state_dtype(source, layers)
     return Model(
         name=name,
         title=title or name,
         layers=layers,
         max_model_len=_max_len(source, policy),
-        state_dtype=_state_dtype(source),
+        state_dtype=state_dtype,
+        state_dtype_from=state_dtype_from,
         policy=policy,
         fields=fields,
         note=note,
@@ -55,9 +57,21 @@ def _max_len(source: Source, policy: Policy | None) -> int | None:
     return None
 
 
-def _state_dtype(source: Source) -> str:
-    dtype = source.text("mamba_ssm_dtype", "mamba_ssm_cache_dtype", default="float32")
+def _state_dtype(source: Source, layers: tuple) -> tuple[str, str]:
+    """The dtype of the recurrent state, and why: "file" where the file names it, else the kind whose default it is.
+
+    Defaults are vLLM's for mamba_ssm_cache_dtype=auto (layers/mamba/mamba_utils.py and models/config.py): the
+    model's dtype for a gated delta net, which gives Qwen3-Next the block of 544 in vllm #32492; float32 for KDA
+    whatever the model's, and for Nemotron-H. A layer of float32 next to gated delta nets decides for both. A model
+    in float16 counts as bf16: two bytes as well.
+    """
     names = {"float32": "fp32", "bfloat16": "bf16"}
-    if dtype not in names:
-        raise source.error("mamba_ssm_dtype", f"is {dtype!r}; known are float32 and bfloat16")
-    return names[dtype]
+    if source.has("mamba_ssm_dtype", "mamba_ssm_cache_dtype"):
+        dtype = source.text("mamba_ssm_dtype", "mamba_ssm_cache_dtype")
+        if dtype not in names:
+            raise source.error("mamba_ssm_dtype", f"is {dtype!r}; known are float32 and bfloat16")
+        return names[dtype], "file"
+    kinds = sorted({layer.kind for layer in layers if isinstance(layer, Recurrent)})
+    if kinds != ["gdn"]:
+        return "fp32", next((kind for kind in kinds if kind != "gdn"), "")
+    return names.get(source.text("dtype", "torch_dtype", default="bfloat16"), "bf16"), "gdn"

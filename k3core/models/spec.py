@@ -98,13 +98,18 @@ class Field:
 
 @dataclass(frozen=True)
 class Model:
-    """A model as a cache sees it. layers: one entry per layer, None for a layer that caches nothing."""
+    """A model as a cache sees it. layers: one entry per layer, None for a layer that caches nothing.
+
+    state_dtype_from: "file" where the model's file names state_dtype, else the kind of layer whose default it is;
+    "" without a recurrent layer.
+    """
 
     name: str
     title: str
     layers: tuple[Cache | None, ...]
     max_model_len: int | None = None
     state_dtype: str = "fp32"
+    state_dtype_from: str = ""
     policy: Policy | None = None
     fields: tuple[Field, ...] = ()
     note: str = ""

@@ -14,13 +14,15 @@ from .settings import MODES, Settings, resolve
 def size(model: Model, settings: Settings | None = None) -> dict:
     """Everything about a model's cache as plain data: bytes and blocks of one TP rank, and their derivation.
 
-    None where something was not given: num_blocks, max_concurrency, reported_tokens and limit need memory or
-    a number of blocks; blocks_per_request and what follows from it need a max_model_len. Raises ValueError
-    for settings that do not fit the model.
+    state_dtype_from: "given" by the settings, else as in Model. None where something was not given: num_blocks,
+    max_concurrency, reported_tokens and limit need memory or a number of blocks; blocks_per_request and what
+    follows from it need a max_model_len. Raises ValueError for settings that do not fit the model.
     """
+    given = "given" if settings is not None and settings.state_dtype else model.state_dtype_from
     settings = resolve(model, settings or Settings())
     layout, steps = make_layout(model, settings), Derivation()
     answer = {"model": model.name, "title": model.title, "note": model.note,
+              "state_dtype_from": given if model.recurrent else "",
               "settings": {name: getattr(settings, name) for name in Settings.__dataclass_fields__}}
     answer |= byte_answers(model, settings, steps)
     answer |= _layout_answers(layout, settings, steps)

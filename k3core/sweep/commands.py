@@ -74,7 +74,7 @@ def _model_file(params: dict) -> tuple:
 
 # --- size ---
 
-NOT_METRICS = ("model", "title", "note", "settings", "derivation", "two_pool_ratio")
+NOT_METRICS = ("model", "title", "note", "state_dtype_from", "settings", "derivation", "two_pool_ratio")
 
 
 def _check_size(params: dict, name: str) -> None:

@@ -23,6 +23,17 @@ ZH = {
     "Tokens of a request": "请求长度（词元）",
     "What engines call max_model_len.": "引擎中的 max_model_len。",
     "Memory for the cache, per rank": "每个 rank 的缓存内存",
+    "What weights and activations leave of the GPU; vLLM logs it at start as Available KV cache memory.":
+        "GPU 显存扣除权重与激活后剩下的部分；vLLM 启动时的日志里写作 Available KV cache memory。",
+    "Model: what its file names, else what vLLM takes for its kind of layer.":
+        "随模型：以模型文件中写明的为准，没有写明则按 vLLM 对该类层的默认值。",
+    "state dtype, and why": "状态的数据类型及其缘由",
+    "{dtype}: the model's own, as vLLM takes for GDN": "{dtype}：与模型相同，vLLM 对 GDN 即如此",
+    "{dtype}: vLLM's for KDA, whatever the model's": "{dtype}：vLLM 对 KDA 固定如此，与模型的类型无关",
+    "{dtype}: vLLM's default for Nemotron-H": "{dtype}：vLLM 对 Nemotron-H 的默认值",
+    "{dtype}: named in the model's file": "{dtype}：模型文件中写明",
+    "{dtype}: as it is set": "{dtype}：按此处设定",
+    "none: no recurrent state": "无：没有循环状态",
     "Blocks, instead of memory": "块数（代替内存）",
     "0: as many as the memory holds.": "0：由内存决定。",
     "Alignment of a block": "块的对齐",
