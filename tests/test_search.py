@@ -84,6 +84,27 @@ def test_a_report_is_its_source_and_its_words():
     assert text.startswith("LMCache #5249: on a full hit") and "\n" not in text and "*" not in text
 
 
+# What people of the field type -> one of what they should find: ids of terms, and "slug param" of controls.
+TYPED = {
+    "en": {"kv cache": "#kv-cache", "kv-cache": "#kv-cache", "mla": "#mla", "latent": "#latent-row", "gdn": "#gdn",
+           "mamba": "#mamba", "block size": "#block", "page size": "#cache-page", "ttft": "#ttft", "tpot": "#tpot",
+           "latency": "#latency", "throughput": "#throughput", "speculative": "#speculative", "eagle": "#draft-model",
+           "draft": "#draft", "cuda graph": "#cuda-graph", "fp8": "#fp8-ds-mla", "bf16": "#param.state_dtype",
+           "tensor parallel": "#tensor-parallel", "sglang": "#report-", "vllm": "#report-"},
+    "zh": {"前缀缓存": "#prefix-cache", "显存": "#kv-cache", "块大小": "#block", "吞吐": "#throughput", "草稿": "#draft",
+           "状态": "#state", "kv cache": "#kv-cache", "延迟": "#latency"},
+}
+
+
+def test_words_of_the_field_find_what_they_mean(found):
+    lang, entries = found
+    for typed, address in TYPED[lang].items():
+        hits = [entry["address"] for entry in entries
+                if all(word in f"{entry['title']}\n{entry['also']}\n{entry['text']}\n{entry['place']}".lower()
+                       for word in typed.split())]
+        assert any(address in hit if address.endswith("-") else hit.endswith(address) for hit in hits), (typed, hits)
+
+
 def test_the_index_is_small_on_the_wire(found):
     lang, _ = found
     text = json.dumps(search.index(EXPERIMENTS, lang, render.page_path), ensure_ascii=False, separators=(",", ":"))
