@@ -174,8 +174,33 @@ def test_means_do_not_hang_on_the_order_of_a_sum():
 def test_lines_are_told_apart_by_more_than_colour():
     names = [f"line {number}" for number in range(charts.SERIES)]
     styles = charts.styles_of([charts.Panel("m", None, dict.fromkeys(names, []))])
-    assert len({(colour, tuple(dashes)) for colour, dashes in styles.values()}) == charts.SERIES
-    assert len({tuple(dashes) for _, dashes in list(styles.values())[:4]}) == 4
+    assert len({(colour, tuple(dashes), mark) for colour, dashes, mark in styles.values()}) == charts.SERIES
+    for what in zip(*list(styles.values())[:8], strict=True):
+        assert len(set(map(str, what))) == 8  # colours, dashes, marks
+
+
+def test_no_two_of_the_colours_are_nearly_the_same():
+    light, dark = report.STYLE.split("@media")
+    for scheme in (light, dark):
+        found = [bytes.fromhex(code) for code in re.findall(r"--s\d: #(\w{6})", scheme)]
+        assert len(found) == charts.COLOURS
+        assert min(math.dist(a, b) for place, a in enumerate(found) for b in found[:place]) > 75
+
+
+def test_a_line_has_its_mark_in_the_chart_and_beside_its_name(here, capsys):
+    page = page_of(here, capsys, HITS + '[report]\ny = "hit_rate"\n')
+    beside = [attributes["d"] for tag, attributes in page.tags if tag == "path" and attributes.get("d") in charts.MARKS]
+    assert beside == list(charts.MARKS[:4])
+    shapes = {attributes["d"] for tag, attributes in page.tags
+              if tag == "path" and str(attributes.get("fill", "")).startswith("var(--s") and "d" in attributes}
+    assert len(shapes - set(beside)) == 4  # drawn to size
+
+
+def test_what_is_drawn_is_the_first_column_after_the_names(here, capsys):
+    for metric in ("hit_rate", "evicted_blocks"):
+        page_of(here, capsys, HITS + f'[report]\ny = "{metric}"\n')
+        head = re.search("<thead>.*?</thead>", (here / "some-results/report.html").read_text(encoding="utf-8"))[0]
+        assert re.findall(r"<th(?: [^>]*)?>([^<]*)<", head)[:3] == ["policy", "capacity_gib", metric]
 
 
 def test_values_without_limit_have_a_place_on_the_axis(here, capsys):

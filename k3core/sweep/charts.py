@@ -12,7 +12,13 @@ from .journal import cell, values_of
 from .spec import Sweep
 
 METRICS, FACETS, SERIES = 4, 12, 32  # at most: metrics unasked, panels per metric, lines per panel
-COLOURS, DASHES = 8, ([1, 0], [6, 3], [2, 2], [9, 3, 2, 3])
+# Of the first eight lines each has a colour, dashes and a mark of its own. Marks are paths from -1 to 1.
+COLOURS = 8
+DASHES = ([1, 0], [8, 4], [2, 3], [10, 3, 2, 3], [16, 4], [4, 2], [10, 3, 2, 3, 2, 3], [1, 6])
+MARKS = ("M -1 0 A 1 1 0 1 1 1 0 A 1 1 0 1 1 -1 0 Z", "M -0.9 -0.9 H 0.9 V 0.9 H -0.9 Z", "M 0 -1 L 1 0.8 H -1 Z",
+         "M 0 -1.2 L 1.1 0 L 0 1.2 L -1.1 0 Z", "M 0 1 L 1 -0.8 H -1 Z",
+         "M -0.4 -1 H 0.4 V -0.4 H 1 V 0.4 H 0.4 V 1 H -0.4 V 0.4 H -1 V -0.4 H -0.4 Z", "M -1 -1 H 1 L -1 1 H 1 Z",
+         "M -1 0 L 0.8 -1 V 1 Z")
 LINK = "https://point.invalid/"  # stands in a drawing where a point's address comes
 LABELS = {"aria": False, "labelColor": "var(--muted)", "titleColor": "var(--muted)", "gridColor": "var(--rule)",
           "tickColor": "var(--rule)", "domain": False, "labelFontSize": 12, "titleFontSize": 12,
@@ -125,10 +131,10 @@ def draw(panel: Panel, chosen: Plan, bounds: tuple, styles: dict) -> str:
 
 
 def styles_of(found: list[Panel]) -> dict:
-    """Line -> (number of its colour, dashes): no two of the first 32 are alike."""
+    """Line -> (number of its colour, dashes, mark): of eight lines no two share any, of 32 no two share all."""
     names = dict.fromkeys(name for panel in found for name in panel.series)
-    return {name: (place % COLOURS, DASHES[(place + place // COLOURS) % len(DASHES)])
-            for place, name in enumerate(names)}
+    looks = [(place % COLOURS, (place + place // COLOURS) % len(DASHES)) for place in range(len(names))]
+    return {name: (colour, DASHES[look], MARKS[look]) for name, (colour, look) in zip(names, looks, strict=True)}
 
 
 def bounds_of(found: list[Panel], metric: str) -> tuple[float, float]:
@@ -156,8 +162,9 @@ def _specification(points: list, addresses: list, metric: str, chosen: Plan, bou
          "scale": {"domain": list(bounds), "zero": False, "nice": True}}
     lines = {name: styles[name] for name in dict.fromkeys(point["line"] for point in points)}
     colour = {"field": "line", "type": "nominal", "legend": None, "sort": None, "scale": {
-        "domain": list(lines), "range": [f"var(--s{number})" for number, _ in lines.values()]}}
-    dash = colour | {"scale": {"domain": list(lines), "range": [dashes for _, dashes in lines.values()]}}
+        "domain": list(lines), "range": [f"var(--s{number})" for number, *_ in lines.values()]}}
+    dash = colour | {"scale": {"domain": list(lines), "range": [dashes for _, dashes, _ in lines.values()]}}
+    shape = colour | {"scale": {"domain": list(lines), "range": [mark for *_, mark in lines.values()]}}
     layers = []
     if any(point["least"] < point["greatest"] for point in points):
         layers.append({"mark": {"type": "area", "opacity": 0.16}, "encoding": {
@@ -168,10 +175,10 @@ def _specification(points: list, addresses: list, metric: str, chosen: Plan, bou
     for linked in (False, True):
         some = [point for point, address in zip(points, addresses, strict=True) if bool(address) == linked]
         href = {"href": {"field": "href", "type": "nominal"}} if linked else {}
-        encoding = {"x": x, "y": y, "color": colour} | href
+        encoding = {"x": x, "y": y, "color": colour, "shape": shape} | href
         if some:
             layers.append({"data": {"values": some}, "encoding": encoding,
-                           "mark": {"type": "point", "filled": True, "size": 36, "opacity": 1}})
+                           "mark": {"type": "point", "filled": True, "size": 64, "opacity": 1}})
     return {"$schema": "https://vega.github.io/schema/vega-lite/v6.json", "config": CONFIG, "width": 360, "height": 220,
             "autosize": {"type": "fit", "contains": "padding"}, "data": {"values": points}, "layer": layers}
 

@@ -18,11 +18,11 @@ PANELS = 24
 
 STYLE = """
 :root { color-scheme: light dark; --paper: #fbfaf7; --ink: #1a1a17; --muted: #63625b; --rule: #dcdad2; --bad: #b84a00;
-  --s0: #0072b2; --s1: #d55e00; --s2: #009e73; --s3: #a8508a; --s4: #7a5fc0; --s5: #a07000; --s6: #2d8fc4;
-  --s7: #6b6a63; }
+  --s0: #0072b2; --s1: #d9480f; --s2: #008a5e; --s3: #b0308c; --s4: #947000; --s5: #33332f; --s6: #6a45d0;
+  --s7: #85847b; }
 @media (prefers-color-scheme: dark) { :root { --paper: #181816; --ink: #ecebe5; --muted: #a3a198; --rule: #3a3934;
-  --bad: #f08a4b; --s0: #5fb4ec; --s1: #f0813a; --s2: #2bbf93; --s3: #de94bd; --s4: #b09ae8; --s5: #e0b040;
-  --s6: #97d3f5; --s7: #bab8af; } }
+  --bad: #f08a4b; --s0: #5fb4ec; --s1: #f4703a; --s2: #2bbf93; --s3: #ee82cc; --s4: #e2c23c; --s5: #f4f3ee;
+  --s6: #a48cff; --s7: #98968d; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 78rem; padding: 1.5rem 1rem 3rem; background: var(--paper); color: var(--ink);
   font: 16px/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
@@ -54,9 +54,11 @@ def write_report(sweep: Sweep, written: Written, folder: Path, site: str | None)
     addresses = [None] * len(rows)
     if base and len(rows) <= DRAWN:
         addresses = _addresses(sweep, rows, base)
-    drawings = _charts(sweep, rows, written, addresses) if len(rows) <= DRAWN else (
+    chosen = charts.plan(sweep, rows, written.metrics) if len(rows) <= DRAWN else None
+    drawings = _charts(chosen, rows, addresses) if len(rows) <= DRAWN else (
         f"<p>{len(sweep):,} points are too many to draw here; {RESULTS} has them all.</p>")
-    parts = [_head(sweep, written), drawings, _table(sweep, rows, written, addresses), _failures(written),
+    drawn = chosen.y if chosen else []
+    parts = [_head(sweep, written), drawings, _table(sweep, rows, written, addresses, drawn), _failures(written),
              f'<h2>The sweep</h2>\n<pre tabindex="0">{escape(sweep.source.strip())}</pre>']
     with replacing(folder / REPORT) as file:
         file.write("\n".join(filter(None, parts)) + "\n</main>\n</body>\n</html>\n")
@@ -93,8 +95,7 @@ def _head(sweep: Sweep, written: Written) -> str:
 </span></p>"""
 
 
-def _charts(sweep: Sweep, rows: list, written: Written, addresses: list) -> str:
-    chosen = charts.plan(sweep, rows, written.metrics)
+def _charts(chosen: charts.Plan | None, rows: list, addresses: list) -> str:
     found = charts.panels(chosen, rows, addresses) if chosen else []
     if not found:
         return ""
@@ -122,20 +123,22 @@ def _charts(sweep: Sweep, rows: list, written: Written, addresses: list) -> str:
 
 def _legend(name: str, styles: dict) -> str:
     items = "".join(
-        f'<li><svg width="34" height="8" aria-hidden="true"><line x1="0" y1="4" x2="34" y2="4" '
-        f'stroke="var(--s{colour})" '
-        f'stroke-width="2.5" stroke-dasharray="{" ".join(map(str, dashes))}"/></svg>{escape(line)}</li>'
-        for line, (colour, dashes) in styles.items())
+        f'<li><svg width="56" height="12" aria-hidden="true"><line x1="0" y1="6" x2="56" y2="6" '
+        f'stroke="var(--s{colour})" stroke-width="2" stroke-dasharray="{" ".join(map(str, dashes))}"/>'
+        f'<path transform="translate(28 6) scale(4.5)" d="{mark}" fill="var(--s{colour})"/></svg>{escape(line)}</li>'
+        for line, (colour, dashes, mark) in styles.items())
     return f'<ul class="lines" aria-label="lines"><li class="muted">{escape(name)}</li>{items}</ul>'
 
 
-def _table(sweep: Sweep, rows: list, written: Written, addresses: list) -> str:
+def _table(sweep: Sweep, rows: list, written: Written, addresses: list, drawn: list) -> str:
+    """Every point. What the charts draw comes first, so that it is on the screen beside the names."""
     names, fixed = sweep.varying, {}
     for name in written.metrics:
         values = {cell(one["metrics"].get(name)) for one in rows if "metrics" in one}
         if len(values) == 1:
             fixed[name] = next(one["metrics"][name] for one in rows if "metrics" in one)
-    metrics = [name for name in written.metrics if name not in fixed]
+    metrics = [name for name in (*drawn, *(other for other in written.metrics if other not in drawn))
+               if name not in fixed]
     head = "".join(f"<th>{escape(name)}</th>" for name in names or ["command"])
     head += "".join(f'<th class="n">{escape(name)}</th>' for name in metrics)
     text = ["<h2>Points</h2>"]
