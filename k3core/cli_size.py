@@ -6,7 +6,7 @@ from pathlib import Path
 
 from . import models, nesting
 from .lab.params import shown
-from .lab.sizing_steps import state_dtype_words
+from .lab.sizing_steps import state_dtype_why
 from .sizing import GROUPINGS, KV_DTYPES, LARGEST, MODES, STATE_DTYPES, Settings, log_lines, size
 
 GIB = 2**30
@@ -104,7 +104,7 @@ def render(answer: dict) -> list[str]:
     lines = [f"{answer['title']}, TP {settings['tp']}, KV {settings['kv_dtype']}, state "
              f"{settings['state_dtype']}, mode {settings['mode']}, drafts {settings['drafts']} (per rank)"]
     if answer["state_dtype_from"]:
-        lines.append(f"State dtype {state_dtype_words(answer).render('en')}")
+        lines.append(f"State dtype {settings['state_dtype']}: {state_dtype_why(answer).render('en')}")
     if answer["note"]:
         lines.append(answer["note"])
     for heading, keys in SECTIONS.items():

@@ -68,14 +68,14 @@ def test_it_gives_the_figures_of_reports(preset, changed, figures, line):
 
 
 @pytest.mark.parametrize("params, value, words", [
-    ({"model": "qwen3-next-80b", "tp": 1}, "bf16", "bf16: the model's own, as vLLM takes for GDN"),
-    ({"model": "kimi-k3"}, "fp32", "fp32: vLLM's for KDA, whatever the model's"),
-    ({"model": "qwen3-next-80b", "state_dtype": "fp32"}, "fp32", "fp32: as it is set"),
-    ({"model": "llama-3.3-70b"}, "none", "none: no recurrent state"),
+    ({"model": "qwen3-next-80b", "tp": 1}, "bf16", "the model's own, as vLLM takes for GDN"),
+    ({"model": "kimi-k3"}, "fp32", "vLLM's for KDA, whatever the model's"),
+    ({"model": "qwen3-next-80b", "state_dtype": "fp32"}, "fp32", "as it is set"),
+    ({"model": "llama-3.3-70b"}, "–", "no recurrent state"),
 ])
 def test_it_says_which_dtype_the_state_has_and_why(params, value, words):
     metric = next(metric for metric in run(**params).metrics if metric.key == "state_dtype")
-    assert (metric.value, metric.text.render("en")) == (value, words)
+    assert (metric.value, metric.label.render("en")) == (value, f"state dtype: {words}")
 
 
 def test_the_memory_is_explained_in_a_line():

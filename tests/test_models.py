@@ -126,9 +126,10 @@ def test_qwen_geometry():
     (QWEN, "bf16", "gdn"),  # vllm: gated_delta_net_state_dtype, auto
     ({**QWEN, "torch_dtype": "bfloat16"}, "bf16", "gdn"), ({**QWEN, "dtype": "float32"}, "fp32", "gdn"),
     ({**QWEN, "dtype": "float16"}, "bf16", "gdn"),  # two bytes as well
-    ({**QWEN, "mamba_ssm_dtype": "float32"}, "fp32", "file"), ({**QWEN, "mamba_ssm_cache_dtype": "bfloat16"}, "bf16", "file"),
+    ({**QWEN, "mamba_ssm_dtype": "float32"}, "fp32", "file"),
+    ({**QWEN, "mamba_ssm_cache_dtype": "bfloat16"}, "bf16", "file"),
     ({**KIMI_TRANSFORMERS, "dtype": "bfloat16"}, "fp32", "kda"),  # vllm: kda_state_dtype
-    ({**config_of("nemotron-3-nano-30b"), "torch_dtype": "bfloat16"}, "fp32", "mamba2"),  # vllm: NemotronHForCausalLMConfig
+    ({**config_of("nemotron-3-nano-30b"), "torch_dtype": "bfloat16"}, "fp32", "mamba2"),  # vllm: its config
     ({**config_of("nemotron-3-nano-30b"), "mamba_ssm_cache_dtype": "bfloat16"}, "bf16", "file"),
     (GQA, "fp32", ""),
     ({"layers": [{"kind": kind, "heads": 8, "dk": 64, "dv": 64, "conv_kernel": 4} for kind in ("gdn", "kda")]}, "fp32",

@@ -91,8 +91,8 @@ TYPED = {
            "latency": "#latency", "throughput": "#throughput", "speculative": "#speculative", "eagle": "#draft-model",
            "draft": "#draft", "cuda graph": "#cuda-graph", "fp8": "#fp8-ds-mla", "bf16": "#param.state_dtype",
            "tensor parallel": "#tensor-parallel", "sglang": "#report-", "vllm": "#report-"},
-    "zh": {"前缀缓存": "#prefix-cache", "显存": "#kv-cache", "块大小": "#block", "吞吐": "#throughput", "草稿": "#draft",
-           "状态": "#state", "kv cache": "#kv-cache", "延迟": "#latency"},
+    "zh": {"前缀缓存": "#prefix-cache", "显存": "#kv-cache", "块大小": "#block", "吞吐": "#throughput",
+           "草稿": "#draft", "状态": "#state", "kv cache": "#kv-cache", "延迟": "#latency"},
 }
 
 

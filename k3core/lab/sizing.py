@@ -21,7 +21,7 @@ from k3core.lab.contract import (
 from k3core.lab.display import number
 from k3core.lab.params import Param, ParamError
 from k3core.lab.sizing_problems import model_from
-from k3core.lab.sizing_steps import derivation, derivation_table, state_dtype_words
+from k3core.lab.sizing_steps import derivation, derivation_table, state_dtype_why
 from k3core.lab.text import Text
 from k3core.models import Model, load, names
 from k3core.sizing import (
@@ -183,9 +183,8 @@ def _metrics(answer: dict, printed: int) -> list:
         _metric(answer, "bytes_per_token", Text("per token, all layers"), answer["bytes_per_token"],
                 text=_bytes(answer["bytes_per_token"])),
         _metric(answer, "slot_bytes", Text("state and convolution of a sequence"), answer["slot_bytes"], "B"),
-        Metric("state_dtype", Text("state dtype, and why"),
-               answer["settings"]["state_dtype"] if answer["state_dtype_from"] else "none",
-               text=state_dtype_words(answer)),
+        Metric("state_dtype", Text("state dtype: {why}", why=state_dtype_why(answer)),
+               answer["settings"]["state_dtype"] if answer["state_dtype_from"] else "–"),
         _metric(answer, "token_equivalent", Text("tokens that weigh as much as one state"),
                 answer["token_equivalent"]),
         _metric(answer, "page_bytes", Text("page of one layer"), answer["page_bytes"],

@@ -25,18 +25,13 @@ HOW = {
 }
 
 
-def state_dtype_words(answer: dict) -> Text:
-    """The dtype of the recurrent state and why it is this one, on one line."""
-    dtype, origin = answer["settings"]["state_dtype"], answer["state_dtype_from"]
-    if origin == "gdn":
-        return Text("{dtype}: the model's own, as vLLM takes for GDN", dtype=dtype)
-    if origin == "kda":
-        return Text("{dtype}: vLLM's for KDA, whatever the model's", dtype=dtype)
-    if origin == "mamba2":
-        return Text("{dtype}: vLLM's default for Nemotron-H", dtype=dtype)
-    if origin == "file":
-        return Text("{dtype}: named in the model's file", dtype=dtype)
-    return Text("{dtype}: as it is set", dtype=dtype) if origin else Text("none: no recurrent state")
+def state_dtype_why(answer: dict) -> Text:
+    """Why the recurrent state has the dtype that it has, in a few words."""
+    return {
+        "gdn": Text("the model's own, as vLLM takes for GDN"), "kda": Text("vLLM's for KDA, whatever the model's"),
+        "mamba2": Text("vLLM's default for Nemotron-H"), "file": Text("named in the model's file"),
+        "given": Text("as it is set"), "": Text("no recurrent state"),
+    }[answer["state_dtype_from"]]
 
 
 def derivation(answer: dict, key: str) -> tuple:
