@@ -30,7 +30,8 @@ def add_parser(subparsers) -> None:
     parser.add_argument("--tp", metavar="N", help="tensor-parallel ranks (1)")
     parser.add_argument("--kv-dtype", metavar="|".join(KV_DTYPES), help="attention rows (bf16)")
     parser.add_argument(
-        "--state-dtype", metavar="|".join(STATE_DTYPES), help="recurrent state (as the model's file says, else vLLM's default)"
+        "--state-dtype", metavar="|".join(STATE_DTYPES),
+        help="recurrent state (as the model's file says, else vLLM's default)",
     )
     parser.add_argument(
         "--conv-dtype", metavar="|".join(STATE_DTYPES), help="short-convolution window (bf16)"

@@ -183,7 +183,8 @@ def test_names_stand_for_pieces_of_the_text():
 
 
 @pytest.mark.parametrize("settings, words", [
-    ({"ends": "a"}, "ends takes 2 lines with text, how A and B go on; given: 1"), ({"ends": "a\n"}, "ends takes 2 lines with text"),
+    ({"ends": "a"}, "ends takes 2 lines with text, how A and B go on; given: 1"),
+    ({"ends": "a\n"}, "ends takes 2 lines with text"),
     ({"text": "a"}, "text has 1 characters"), ({"text": "ü?"}, "text holds 'ü'"),
 ])
 def test_texts_that_have_no_piece_for_each_token_are_refused(settings, words):
