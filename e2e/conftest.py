@@ -13,7 +13,9 @@ from playwright.sync_api import sync_playwright
 from visit import SLUG, QuietHandler, Visit
 
 LAUNCH = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-          "--no-first-run"]
+          "--no-first-run",
+          # Most tests start Python and compute little: what they compute need not be compiled twice.
+          "--js-flags=--wasm-tiering-budget=2000000000"]
 SUB_PATH = "some/sub/path"
 
 

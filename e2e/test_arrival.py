@@ -153,7 +153,7 @@ def test_a_run_is_dropped_when_its_page_goes(arrival):
     rail(arrival, "fleet-simulation")
     arrival.settle()
     assert arrival.page.evaluate("""(page) => {
-      K3.lab.controls.set("traffic", "10");
+      K3.lab.controls.set("size", "10");
       const { running } = K3.lab.engine;
       document.querySelector(`.rail a[href$="${page}.html"]`).click();
       return Boolean(running);
@@ -222,8 +222,9 @@ def test_from_disk_the_browser_navigates(visit, roots):
     assert tab.shown() == expected(OTHER)
 
 
-def test_sixty_switches_leave_little_behind(arrival):
-    grown = growth(arrival, 60)
+def test_forty_switches_leave_little_behind(arrival):
+    """Two hundred are counted by `python -m benchmarks arrival`."""
+    grown = growth(arrival, 40)
     assert same_document(arrival)
-    assert grown["heap"] + grown["python"] < 50e6 * 60 / 200, grown
+    assert grown["heap"] + grown["python"] < 50e6 * 40 / 200, grown
     assert grown["nodes"] < 20_000 and grown["listeners"] < 500 and grown["documents"] <= 2, grown

@@ -92,9 +92,10 @@ def test_from_here_to_an_answer_for_ones_own_model(visit, http_root, lang):
     tab.page.locator(".drop textarea").first.fill(config)
     tab.wait()
     tab.settle()
-    native = experiment("sizing").run(files={"config": config}).to_json(lang)
+    files = {"config": config}
+    native = experiment("sizing").run(experiment("sizing").run(files=files).suggested, files=files).to_json(lang)
     answers = {metric["key"]: metric["text"] for metric in native["metrics"]}
-    assert answers["bytes_per_token"] == "512 B"  # on one of 8 ranks: 4 layers x K and V x 1 head x 64, one byte each
+    assert answers["bytes_per_token"] == "1,024 B"  # on one of 8 ranks: 4 layers x K and V x 1 head x 64 x 2 B
     assert tab.shown()["metrics"] == answers
 
 

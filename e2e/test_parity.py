@@ -8,8 +8,8 @@ import pytest
 import parity
 from k3core.lab.registry import everything, experiment
 
-SAMPLES = {"http": 25, "file": 5}
-WORKBENCH_SHARE = 5  # a workbench's runs take seconds, so it gets a fifth of the samples
+SAMPLES = {"http": 20, "file": 5}
+SLOW = ("fleet-simulation", "checkpoint-atomicity", "sizing", "traces")  # runs of seconds: a fifth of the samples
 
 
 @pytest.fixture(params=["http", "file"])
@@ -24,7 +24,7 @@ def points(slug: str, count: int) -> list:
     """Defaults, presets and `count` samples as (params, seed)."""
     chosen = experiment(slug)
     rng = np.random.default_rng([2607, chosen.tab])
-    count = count // WORKBENCH_SHARE if chosen.family == "workbench" else count
+    count = count // 5 if slug in SLOW else count
     sampled = [(parity.sample(chosen, rng), int(rng.integers(1000))) for _ in range(count)]
     return [({}, 0), *((preset.params, preset.seed) for preset in chosen.presets), *sampled]
 

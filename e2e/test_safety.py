@@ -31,7 +31,8 @@ OUTCOME = """async (fragment) => {
     await lab.run();
   }
   const inside = [...card.querySelectorAll("*")].map((node) => node.localName);
-  return [card.hidden ? "" : $text(card), inside.filter((name) => !["p", "button"].includes(name)), inside.length <= 2];
+  const words = card.matches(".problem:not([hidden])") ? $text(card) : "";
+  return [words, inside.filter((name) => !["p", "button"].includes(name)), inside.length <= 2];
 }""".replace("$text(card)", 'card.querySelector("p").textContent')
 
 

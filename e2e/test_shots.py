@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 WIDTHS = (1440, 768, 360)
-TALLEST = 4000  # CSS pixels of a picture: prose below that looks like the prose above
+TALLEST = 2400  # CSS pixels of a picture: prose below that looks like the prose above
 
 
 def test_every_page_is_pictured(visit, http_root, site):

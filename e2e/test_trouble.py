@@ -224,7 +224,7 @@ def test_the_newest_request_wins(stub):
       reply({ state: "done" });
       return Promise.all(runs);
     }""")
-    assert outcomes == ["dropped", "superseded", "done"]
+    assert outcomes == ["superseded", "superseded", "done"]
     sent = stub.evaluate("() => sent.map((data) => data.do === 'run' ? JSON.parse(data.request).n : data.do)")
     assert sent == [1, "drop", "drop", 3]
 

@@ -6,7 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge"]
+# The first one has no window, so it does less.
+NAMES = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome",
+         "msedge"]
 PLACES = [
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
@@ -57,9 +59,9 @@ def _download_playwright() -> str | None:
 def _apt_get() -> str | None:
     if not shutil.which("apt-get") or os.geteuid() != 0:
         return None
-    print("Installing chromium with apt-get", flush=True)
+    print("Installing chromium-headless-shell with apt-get", flush=True)
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for command in [["update", "-qq"], ["install", "-qq", "-y", "chromium", "fonts-noto-cjk"]]:
+    for command in [["update", "-qq"], ["install", "-qq", "-y", "chromium-headless-shell", "fonts-noto-cjk"]]:
         if subprocess.run(["apt-get", *command], env=environment).returncode:
             return None
     return _installed()
