@@ -77,7 +77,8 @@ def test_without_javascript_everything_can_be_read(visit, http_root):
         assert tab.shown() == shown
         for node in tab.page.locator("[data-metric] .value, [data-check] .detail, [data-digest], [data-table]").all():
             assert node.is_visible()
-        own = (".question", "table", ".chart svg", "#prediction .truth") if "tabs" in path else (".lead", ".families li")
+        tab_has = (".question", "table", ".chart svg", "#prediction .truth")
+        own = tab_has if "tabs" in path else (".lead", ".families li")
         for selector in (".picture.wide svg", *own):
             assert tab.page.locator(selector).first.is_visible(), selector
         assert tab.page.locator("#prediction .ask").is_hidden() and tab.page.locator("[data-search]").first.is_hidden()

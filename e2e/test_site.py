@@ -55,7 +55,7 @@ def test_every_internal_link_resolves(site, pages_of):
             file, fragment = urldefrag(link)
             target = (path.parent / unquote(file)).resolve() if file else path
             assert target.is_file() and target.is_relative_to(site), f"{path.name}: {link}"
-            named = not fragment or "=" in fragment or fragment in pages_of[target].ids  # name=value is a state, no place
+            named = not fragment or "=" in fragment or fragment in pages_of[target].ids  # name=value is a state
             assert named, f"{path.name}: {link}"
 
 

@@ -11,8 +11,8 @@ WIDTH, INDENT = 110, " " * 6
 def add_parser(subparsers) -> None:
     """Add the `tabs` command to an argparse subparsers object."""
     parser = subparsers.add_parser("tabs", help="list what `run` runs: tabs, workbenches, the home page's figure",
-                                   description="List what `run` runs, with its presets and the names that --set takes. --json has the values "
-                                               "they take, too.")
+                                   description="List what `run` runs, with its presets and the names that --set "
+                                               "takes. --json has the values they take, too.")
     add_output(parser)
     parser.set_defaults(run=run, render=render)
 
