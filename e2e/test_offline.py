@@ -120,12 +120,15 @@ def test_a_new_build_is_shown_at_once_and_takes_over_whole(outdated):
     tab.settle()
     assert tab.page.locator("html").get_attribute("data-build") == "new" and tab.shown() == expected(SLUG, {"dk": 64})
     until(tab, "async () => (await navigator.serviceWorker.getRegistration()).waiting")
-    tab.page.reload()  # a page is opened: now the new worker takes over
-    tab.settle()
-    until(tab, """async () => {
-      const names = await caches.keys();
-      return names.length === 1 && names[0].endsWith(" new");
-    }""")
+    for _ in range(3):  # a page is opened: now the new worker takes over, or, on a slow machine, with the next one
+        tab.page.reload()
+        tab.settle()
+        tab.page.wait_for_timeout(1000)
+        names = tab.page.evaluate("() => caches.keys()")
+        if len(names) == 1 and names[0].endswith(" new"):
+            break
+    else:
+        pytest.fail(f"these caches are left: {names}")
     assert [url for url in kept(tab) if "/assets/page." in url] == [f"{root}/assets/page.0123456789.js"]
     tab.context.set_offline(True)
     tab.page.reload()
