@@ -1,22 +1,17 @@
 """The `fleet` command and the scenarios behind it."""
 
-import argparse
 import json
 
+import commands
 import pytest
 
-from k3core import cli_fleet
 from k3core.cli import main
 from k3core.fleet.scenario import PRESETS, Scenario, play
 from k3core.fleet.simulate import finish
 
 
 def command(*arguments):
-    parser = argparse.ArgumentParser()
-    cli_fleet.add_parser(parser.add_subparsers())
-    args = parser.parse_args(["fleet", *arguments])
-    answer = args.run(args)
-    lines = args.render(answer)
+    answer, lines = commands.command("fleet", *arguments)
     assert not any("\n" in text for text in lines)
     return json.loads(json.dumps(answer, allow_nan=False)), lines
 

@@ -1,20 +1,15 @@
 """The `hash` command: its JSON, its text, and broken arguments."""
 
-import argparse
 import json
 
+import commands
 import pytest
 
-from k3core import cli_hash
 from k3core.cli import main
 
 
 def command(line):
-    parser = argparse.ArgumentParser()
-    cli_hash.add_parser(parser.add_subparsers())
-    args = parser.parse_args(["hash", *line.split()])
-    answer = args.run(args)
-    lines = args.render(answer)
+    answer, lines = commands.command("hash", *line.split())
     assert not any("\n" in text for text in lines)
     return json.loads(json.dumps(answer)), lines
 

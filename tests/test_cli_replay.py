@@ -1,21 +1,15 @@
 """`python -m k3core replay`: what it counts, and which lines and options it refuses."""
 
-import argparse
 import json
+from functools import partial
 
+import commands
 import numpy as np
 import pytest
 
-from k3core import cli_replay
 from k3core.traces import WORKLOADS, generate_trace
 
-
-def command(*arguments):
-    parser = argparse.ArgumentParser()
-    cli_replay.add_parser(parser.add_subparsers())
-    args = parser.parse_args(["replay", *map(str, arguments)])
-    answer = args.run(args)
-    return answer, args.render(answer)
+command = partial(commands.command, "replay")
 
 
 @pytest.fixture

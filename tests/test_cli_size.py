@@ -1,23 +1,19 @@
 """The `size` command: answers, text, and broken files and arguments."""
 
-import argparse
 import json
 import re
+from functools import partial
 
+import commands
 import pytest
 
-from k3core import cli_size, models
+from k3core import models
 from k3core.cli import main
 
 GQA = {"num_hidden_layers": 2, "num_attention_heads": 4, "head_dim": 8}
 
 
-def command(*arguments):
-    parser = argparse.ArgumentParser()
-    cli_size.add_parser(parser.add_subparsers())
-    args = parser.parse_args(["size", *map(str, arguments)])
-    answer = args.run(args)
-    return answer, args.render(answer)
+command = partial(commands.command, "size")
 
 
 def test_command_answers_as_data_and_as_text():

@@ -1,6 +1,5 @@
 """The workbench `sizing`: published figures and log lines first, then wrong files, then the drawing."""
 
-import argparse
 import json
 import math
 import re
@@ -8,6 +7,7 @@ import shlex
 from xml.etree import ElementTree
 
 import pytest
+from commands import parse
 from hypothesis import given, reject, settings
 from lab_values import settings_of
 from test_models import WRONG
@@ -101,9 +101,7 @@ def test_short_requests_are_limited_by_their_states():
 
 
 def command_line(text: str) -> dict:
-    parser = argparse.ArgumentParser()
-    cli_size.add_parser(parser.add_subparsers())
-    return cli_size.run(parser.parse_args(shlex.split(text)[3:]))
+    return cli_size.run(parse(*shlex.split(text)[3:]))
 
 
 @given(settings_of(EXPERIMENT))

@@ -1,6 +1,5 @@
 """The workbench `traces`: published hit rates and reports first, then files that are wrong, then the drawing."""
 
-import argparse
 import contextlib
 import csv
 import io
@@ -11,6 +10,7 @@ import sys
 from xml.etree import ElementTree
 
 import pytest
+from commands import parse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lab_values import settings_of
@@ -93,10 +93,8 @@ def test_time_and_price_follow_the_published_figures():
 
 
 def command_line(text: str) -> dict:
-    parser = argparse.ArgumentParser()
-    cli_replay.add_parser(parser.add_subparsers())
     with contextlib.redirect_stderr(io.StringIO()):
-        return cli_replay.run(parser.parse_args(shlex.split(text)[3:]))
+        return cli_replay.run(parse(*shlex.split(text)[3:]))
 
 
 @given(settings_of(EXPERIMENT), st.integers(0, 99))
