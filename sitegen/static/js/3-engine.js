@@ -126,8 +126,7 @@ class Engine {
     this.end();
     const lost = this.running;
     this.running = null;
-    if (lost && this.stopping) lost.resolve('{"state":"dropped"}');
-    else if (lost && this.waiting) lost.resolve('{"state":"superseded"}');
+    if (lost && (this.stopping || this.waiting)) lost.resolve(this.whyUnfinished());
     else if (lost && (this.edits || lost.tries > 0)) lost.resolve(JSON.stringify(this.whyEnded()));
     else if (lost) this.waiting = { ...lost, tries: lost.tries + 1 };
     this.stopping = false;
@@ -142,6 +141,9 @@ class Engine {
     for (const id of [...this.asked.keys()]) this.answer(id, '{"state":"superseded"}');
     this.runtime.forgetPieces();
   }
+
+  // The reply to a run that the reader stopped, or that gave way to a newer one.
+  whyUnfinished() { return this.stopping ? '{"state":"dropped"}' : '{"state":"superseded"}'; }
 
   // The reply to a run that cost its worker the life.
   whyEnded() {
@@ -236,14 +238,14 @@ class Engine {
       if (!this.stopping) this.onStatus({ ...JSON.parse(reply), state: "running" }); // else it may be another page's
       return;
     }
-    const run = this.running, stopped = this.stopping;
-    this.running = null;
-    this.stopping = false;
-    this.deaths = 0;
+    const run = this.running, givesWay = this.stopping || this.waiting;
     const needs = reply.startsWith('{"state":"needs"'), unfinished = needs || reply.startsWith('{"state":"dropped"');
-    if (unfinished && (stopped || this.waiting)) run.resolve(`{"state":"${stopped ? "dropped" : "superseded"}"}`);
+    this.running = null;
+    this.deaths = 0;
+    if (unfinished && givesWay) run.resolve(this.whyUnfinished());
     else if (!needs) run.resolve(reply);
     else this.fetchFor(run, JSON.parse(reply).name);
+    this.stopping = false;
     if (!this.waiting) this.onStatus({ state: "idle" });
     this.pump();
   }
