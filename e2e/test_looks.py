@@ -19,7 +19,7 @@ def test_nothing_scrolls_sideways(visit, http_root, site):
 
 
 def test_extreme_settings_do_not_scroll_sideways_either(live):
-    live.page.set_viewport_size({"width": 360, "height": 740})
+    live.resize(360, 740)
     for fragment in ("dk=1&dv=256&conv=true&drafts=16", "dk=256&dv=1", "dk=" + "9" * 300, "x" * 300 + "=1"):
         live.go(fragment)
         live.settle()
@@ -42,7 +42,7 @@ def test_dark_is_dark_and_light_is_light(visit, http_root):
 
 def test_on_paper_it_is_light_and_everything_is_to_read(live):
     live.page.emulate_media(media="print", color_scheme="dark")
-    live.page.set_viewport_size({"width": 680, "height": 1000})
+    live.resize(680, 1000)
     page = live.page
     assert page.evaluate("() => getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert page.evaluate("() => getComputedStyle(document.querySelector('h1')).color") == "rgb(26, 26, 23)"
@@ -160,7 +160,7 @@ COVERED = """() => {
 
 
 def test_at_twice_the_size_whatever_has_the_focus_is_in_sight(live):
-    live.page.set_viewport_size(ZOOMED)
+    live.resize(**ZOOMED)
     everything = live.page.evaluate(REACHABLE)
     covered = []
     for _ in range(len(everything)):

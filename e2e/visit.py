@@ -92,6 +92,12 @@ class Visit:
         """Wait until everything that was asked is answered, drawn and written to the address."""
         assert self.page.evaluate(SETTLED), "the page did not settle"
 
+    def resize(self, width: int, height: int):
+        """Another size of window, and wait until everything is drawn for it, which the page does after a while."""
+        self.page.set_viewport_size({"width": width, "height": height})
+        self.page.wait_for_timeout(300)
+        self.settle()
+
     # --- acting -------------------------------------------------------------------------------------------------
 
     def without_python(self):

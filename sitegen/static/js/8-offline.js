@@ -1,5 +1,5 @@
-// Use without a network, over http: a service worker keeps the site once Python is up, so that keeping never competes
-// with loading. Where there is none, or the browser refuses, nothing is lost but that.
+// Use without a network, over http: a service worker keeps the site once the first result is drawn, so that keeping
+// never competes with loading. Where there is none, or the browser refuses, nothing is lost but that.
 const offline = {
   asked: false,
 
@@ -12,31 +12,27 @@ const offline = {
     }
   },
 
-  // Python is up: have the site kept, and what this page has loaded so far.
+  // The addresses of this page and of what it has loaded.
+  get loaded() {
+    const names = performance.getEntriesByType("resource").map(({ name }) => name);
+    const held = [...engine.runtime.held.keys()].map((name) => siteRoot + described(name).path);
+    return [location.href.split("#")[0], ...names.filter((name) => name.startsWith(siteRoot)), ...held];
+  },
+
+  // The first result is drawn: have the site kept. A newer build that is ready takes over now: not under a page that is
+  // being read, and while the old worker has nothing to do, which also must not be given anything any more: Chromium
+  // would start it once more, and leave the next navigation without an answer.
   async keep() {
     if (this.asked || !this.container) return;
     this.asked = true;
     try {
-      await this.container.register(siteRoot + "sw.js");
-      const { active } = await this.container.ready;
-      const loaded = performance.getEntriesByType("resource").map(({ name }) => name);
-      const held = [...engine.runtime.held.keys()].map((name) => siteRoot + described(name).path);
-      const urls = [location.href.split("#")[0], ...loaded.filter((name) => name.startsWith(siteRoot)), ...held];
-      const tell = () => (this.container.controller || active).postMessage({ do: "keep", urls });
-      tell();
-      this.container.addEventListener("controllerchange", tell);
+      const { waiting } = await this.container.register(siteRoot + "sw.js");
+      const tell = (worker) => worker.postMessage({ do: "keep", urls: this.loaded });
+      this.container.addEventListener("controllerchange", () => tell(this.container.controller));
+      if (waiting) waiting.postMessage({ do: "take over" });
+      else tell((await this.container.ready).active);
     } catch {
       // A private window, a full disk, a server without the file: the site works as before.
-    }
-  },
-
-  // A newer build that is ready takes over when a page is opened, not under one that is being read.
-  async renew() {
-    try {
-      const registration = this.container && await this.container.getRegistration(siteRoot);
-      if (registration && registration.waiting) registration.waiting.postMessage({ do: "take over" });
-    } catch {
-      // As above.
     }
   },
 };

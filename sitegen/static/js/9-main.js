@@ -137,6 +137,7 @@ class Lab {
     } else if (reply.state !== "failed") { // `status` has said that
       this.showProblem(reply);
     }
+    this.charts.drawing.then(() => offline.keep());
   }
 
   // A new file has set these parameters: once more, and the page says so.
@@ -229,7 +230,6 @@ class Lab {
 
   status(status) {
     if (status.state === "running" && status.note) this.stream(status.note);
-    if (status.state === "idle") offline.keep();
     if (status.state === "held") {
       $("#lab").setAttribute("aria-busy", "false");
       this.consent.ask(this.stale);
@@ -272,4 +272,3 @@ bindSearch();
 refuseFilesElsewhere();
 arrive();
 if (!fromDisk) K3.navigation = new Navigation(leave, arrive);
-offline.renew();
