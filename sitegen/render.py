@@ -68,8 +68,8 @@ def render(out: Path, assets, base_url: str | None, report) -> None:
 
 def write_static(out: Path, assets, scripts: str) -> dict:
     """Style sheet, page scripts, worker, chart library and manifest, named by content; returns name -> path."""
-    worker, every = (STATIC / "worker.js").read_text(encoding="utf-8"), [experiment(slug) for slug in everything()]
-    style = "".join(path.read_text(encoding="utf-8") for path in sorted((STATIC / "css").glob("*.css")))
+    worker, every = '"use strict";\n' + _joined("worker/*.js"), [experiment(slug) for slug in everything()]
+    style = _joined("css/*.css")
     static = {
         "style": _place(out, "site.css", style),
         "scripts": _place(out, "page.js", f'(() => {{\n"use strict";\n{scripts}}})();\n'),
@@ -86,15 +86,23 @@ def write_static(out: Path, assets, scripts: str) -> dict:
     manifest = {"files": [asdict(file) for file in assets.files],
                 "extras": [asdict(file) for file in assets.extras], "lock": assets.lock, "chart_config": charts.CONFIG,
                 "search": found, "terms": terms, "wheel": assets.wheel,
-                "worker": worker, **{name: static[name] for name in ("vega", "sources")}}
+                "worker": worker, "image": _digest(worker + "".join(file.sha256 for file in assets.files)), **{name: static[name] for name in ("vega", "sources")}}
     early = (STATIC / "early.js").read_text(encoding="utf-8")
     static["manifest"] = _place(out, "manifest.js", f"window.K3 = {{ manifest: {_script_json(manifest)} }};\n{early}")
     return static
 
 
+def _joined(pattern: str) -> str:
+    return "".join(path.read_text(encoding="utf-8") for path in sorted(STATIC.glob(pattern)))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:10]
+
+
 def _place(out: Path, name: str, text: str) -> str:
     stem, dot, suffix = name.rpartition(".")
-    path = f"assets/{stem}.{hashlib.sha256(text.encode()).hexdigest()[:10]}{dot}{suffix}"
+    path = f"assets/{stem}.{_digest(text)}{dot}{suffix}"
     (out / path).parent.mkdir(parents=True, exist_ok=True)
     (out / path).write_text(text, encoding="utf-8")
     return path

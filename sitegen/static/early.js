@@ -14,13 +14,17 @@
   K3.fileFor = (file, held) =>
     ({ ...file, url: fromDisk || held.has(file.name) ? null : new URL(file.path, root).href });
 
+  // Where an image of Python's memory may be kept, which only the browser that made it can use.
+  K3.image = fromDisk ? null : new URL(`assets/image.${manifest.image}?${navigator.userAgent}`, root).href;
+
   // A worker that starts Python, and what it has said so far. held: name -> blob of files that are here already.
-  K3.startWorker = (held) => {
+  // order: what to do and how, "boot" unless said otherwise.
+  K3.startWorker = (held, order = { do: "boot", image: K3.image }) => {
     const started = { worker: new Worker(worker, { type: "module" }), heard: [] };
     started.worker.onmessage = ({ data }) => started.heard.push(data);
     started.worker.onerror = (event) => started.heard.push({ kind: "fatal", message: event.message });
     const files = manifest.files.map((file) => K3.fileFor(file, held));
-    started.worker.postMessage({ do: "boot", files, lock: manifest.lock });
+    started.worker.postMessage({ ...order, files, lock: manifest.lock });
     return started;
   };
 

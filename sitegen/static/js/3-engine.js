@@ -26,6 +26,8 @@ class Engine {
     this.deaths = 0;
     this.starting = false; // or started
     this.failed = false;
+    this.plain = false; // a worker died: the next ones do not start from an image
+    this.imaged = false; // this one did
     setInterval(() => this.watch(), 250);
   }
 
@@ -155,7 +157,7 @@ class Engine {
   boot() {
     let started;
     try {
-      started = K3.early || K3.startWorker(this.runtime.held);
+      started = K3.early || K3.startWorker(this.runtime.held, { do: "boot", image: this.edits || this.plain ? null : K3.image });
     } catch (error) {
       this.fail(error.message); // the browser allows no worker
       return;
@@ -261,6 +263,7 @@ class Engine {
 
   nowReady(data) {
     this.ready = true;
+    this.imaged = data.imaged;
     if (this.edits) this.ask({ do: "edit", sources: this.edits });
     for (const [key, { text }] of this.kept) this.tell(key, text);
     this.onStatus({ state: "ready", python: data.python });
@@ -276,6 +279,7 @@ class Engine {
   // The worker ended by itself; another one tries, but not for ever.
   died(message) {
     const why = message || say("the Python worker could not start");
+    this.plain = true;
     if (!this.edits || !this.ready) this.deaths += 1; // what an edit does says nothing of the interpreter
     if (this.deaths > 2) this.fail(why);
     else this.restart();
@@ -310,6 +314,16 @@ class Engine {
     const resolve = this.asked.get(id);
     this.asked.delete(id);
     resolve(reply);
+  }
+
+  // Has another worker make an image for later visits, unless there is one.
+  async makeImage(keepers) {
+    if (await caches.match(K3.image)) return;
+    const { worker } = K3.startWorker(new Map(), { do: "image", image: K3.image, keepers });
+    worker.onmessage = ({ data }) => {
+      if (["imaged", "fatal", "lost"].includes(data.kind)) worker.terminate();
+    };
+    worker.onerror = (event) => event.preventDefault();
   }
 
   // Whether the worker still speaks.

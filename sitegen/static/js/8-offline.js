@@ -1,5 +1,7 @@
 // Use without a network, over http: a service worker keeps the site once the first result is drawn, so that keeping
 // never competes with loading. Where there is none, or the browser refuses, nothing is lost but that.
+const IMAGE_MS = 5000; // after that the reader has looked around, and nothing more is loading
+
 const offline = {
   asked: false,
 
@@ -31,6 +33,7 @@ const offline = {
       this.container.addEventListener("controllerchange", () => tell(this.container.controller));
       if (waiting) waiting.postMessage({ do: "take over" });
       else tell((await this.container.ready).active);
+      setTimeout(() => engine.makeImage(`k3-serve-lab ${new URL(siteRoot, location.href)} `).catch(() => {}), IMAGE_MS);
     } catch {
       // A private window, a full disk, a server without the file: the site works as before.
     }

@@ -1,0 +1,148 @@
+// Python's worker: boots Pyodide, then answers JSON with JSON.
+const BASE = "https://runtime.invalid/"; // never resolved: the replaced fetch answers it from memory
+const SLICE_MS = 12; // how long to step before the message queue gets a turn
+let pyodide = null;
+let disk = null; // Python's file system
+let sitePackages = "";
+let dropped = true; // true: no run is under way, or the one under way is to be given up
+
+self.onmessage = async ({ data }) => {
+  try {
+    if (data.do === "boot") await boot(data);
+    else if (data.do === "image") await makeImage(data);
+    else if (data.do === "take") arrival(data.name).resolve(data.blob);
+    else if (data.do === "place") await placeExtra(data.file);
+    else if (data.do === "drop") dropped = true;
+    else if (data.do === "run") await run(data);
+    else if (data.do === "ask") post(data.id, call(data.request));
+  } catch (error) {
+    self.postMessage({ kind: "fatal", message: String(error && error.message ? error.message : error) });
+  }
+};
+
+// files: what the manifest says of each, and its url, or null where the page hands it over. image: where one may be
+// kept, or null.
+async function boot({ files, lock, image }) {
+  const loading = loadAll(files), memory = await findImage(image);
+  if (memory) {
+    pyodide = await interpreter(loading, lock, { _loadSnapshot: memory }, linking(loading, memory.length));
+  } else {
+    pyodide = await interpreter(loading, lock);
+    for (const name of wheels(loading)) {
+      const wheel = await loading.get(name);
+      phase(name);
+      for (const [path, bytes] of members(wheel)) place(path, bytes);
+    }
+    phase("import");
+    pyodide.runPython("import sys; sys.path_importer_cache.clear()"); // it had seen an empty folder
+    pyodide.runPython("from k3core.lab.host import handle as _k3_handle");
+  }
+  const python = pyodide.runPython("import sys; sys.version.split()[0]");
+  self.postMessage({ kind: "ready", python, imaged: Boolean(memory) });
+  hold();
+}
+
+function wheels(loading) {
+  return [...loading.keys()].filter((name) => name.endsWith(".whl"));
+}
+
+// A started Pyodide. prepare: called with its module before Python starts.
+async function interpreter(loading, lock, options = {}, prepare = () => {}) {
+  answerPyodide(loading);
+  const [{ loadPyodide }, { default: create }] = await Promise.all(
+    ["pyodide.mjs", "pyodide.asm.mjs"].map(async (name) => importBlob(await loading.get(name))),
+  );
+  phase("interpreter");
+  return loadPyodide({
+    indexURL: BASE, packageBaseUrl: BASE, lockFileContents: lock,
+    createPyodideModule: (settings) => create({ ...settings, preRun: [...settings.preRun, prepare] }),
+    fsInit: (FS, folders) => {
+      disk = FS;
+      ({ sitePackages } = folders);
+    },
+    enableRunUntilComplete: false, env: { PYTHONHASHSEED: "0" }, ...options,
+  });
+}
+
+// Pyodide asks for its files by URL, and for the program to be compiled from what it gets.
+function answerPyodide(loading) {
+  let program = "";
+  self.fetch = async (input) => {
+    const url = String(input instanceof Request ? input.url : input);
+    const name = decodeURIComponent(url.slice(BASE.length));
+    if (!url.startsWith(BASE) || !loading.has(name)) {
+      throw new Error(`the runtime asked for ${name || url}, which this site does not hold`);
+    }
+    if (name.endsWith(".wasm")) {
+      program = name;
+      return new Response();
+    }
+    const bytes = await loading.get(name);
+    loading.delete(name); // Pyodide asks once; let go of the bytes
+    phase(name);
+    return new Response(bytes);
+  };
+  WebAssembly.instantiateStreaming = async (_, imports) => {
+    const module = await loading.get(program);
+    phase(program);
+    return { module, instance: await WebAssembly.instantiate(module, imports) };
+  };
+}
+
+// A file that only some tabs need.
+async function placeExtra(file) {
+  const bytes = await load(file);
+  place(file.target, bytes);
+  hold();
+  self.postMessage({ kind: "placed", name: file.name });
+}
+
+// Writes a file into the folder that Python imports packages from; the bytes become the file, uncopied.
+function place(path, bytes) {
+  const whole = `${sitePackages}/${path}`;
+  disk.mkdirTree(whole.slice(0, whole.lastIndexOf("/")));
+  disk.writeFile(whole, bytes, { canOwn: true });
+}
+
+function importBlob(bytes) {
+  const url = URL.createObjectURL(new Blob([bytes], { type: "text/javascript" }));
+  return import(url).finally(() => URL.revokeObjectURL(url));
+}
+
+function phase(name) {
+  self.postMessage({ kind: "phase", name });
+}
+
+// Strings in, string out: no proxy of a Python object lives longer than the call.
+function call(request) {
+  pyodide.globals.set("_k3_request", request);
+  return pyodide.runPython("_k3_handle(_k3_request)");
+}
+
+async function run({ id, request }) {
+  dropped = false;
+  let reply = call(request);
+  let sliceStart = performance.now();
+  while (reply.startsWith('{"state":"progress"')) {
+    if (performance.now() - sliceStart > SLICE_MS) {
+      post(id, reply);
+      await macrotask();
+      sliceStart = performance.now();
+    }
+    reply = call(dropped ? '{"do":"drop"}' : '{"do":"step"}');
+  }
+  dropped = true;
+  post(id, reply);
+}
+
+function post(id, reply) {
+  self.postMessage({ kind: "reply", id, reply, memory: pyodide._module.HEAPU8.length });
+}
+
+function macrotask() {
+  return new Promise((resolve) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => { port1.close(); resolve(); };
+    port2.postMessage(null);
+  });
+}
