@@ -10,9 +10,12 @@
   const worker = fromDisk ? "data:text/javascript;charset=utf-8," + encodeURIComponent(manifest.worker)
     : URL.createObjectURL(new Blob([manifest.worker], { type: "text/javascript" }));
 
-  // What the worker needs to know of a file: where it lies, or nothing where the page hands it over.
-  K3.fileFor = (file, held) =>
-    ({ ...file, url: fromDisk || held.has(file.name) ? null : new URL(file.path, root).href });
+  // What the worker needs to know of a file: where it lies, or nothing where the page hands it over; and where it may be
+  // kept, unpacked, since an earlier visit.
+  K3.fileFor = (file, held) => {
+    const url = fromDisk || held.has(file.name) ? null : new URL(file.path, root).href;
+    return { ...file, url, kept: url && url.replace(/\.gz$/, "") };
+  };
 
   // Where an image of Python's memory may be kept, which only the browser that made it can use.
   K3.image = fromDisk ? null : new URL(`assets/image.${manifest.image}?${navigator.userAgent}`, root).href;

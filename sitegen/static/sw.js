@@ -5,6 +5,8 @@ const BUILD = "{build}";
 const PAGES = new Set({pages}); // paths below this file's folder
 const FILES = new Set({files}); // likewise; what every page may need, kept from the start
 const CACHE = `k3-serve-lab ${registration.scope} ${BUILD}`;
+// Files of Python are kept unpacked, under their name without the last ending, so that later visits need not unpack.
+const PACKED = /^(assets\/runtime\/.*)\.gz$/;
 const SLOW_MS = 5000; // a page that is kept is shown when the network takes longer
 
 self.addEventListener("install", (event) => event.waitUntil(install()));
@@ -30,15 +32,36 @@ function ownPath({ method, url }) {
 // Everything of this build is there before it takes over; what an older one holds under the same name is the same.
 async function install() {
   const cache = await caches.open(CACHE);
-  for (const path of FILES) {
-    const url = new URL(path, registration.scope);
-    const held = await caches.match(url);
-    await cache.put(url, held || await sound(fetch(url, { cache: "force-cache" })));
-  }
+  for (const path of FILES) await store(cache, path);
   for (const url of await readPages()) {
     const response = await fetch(url, { cache: "no-cache" });
     if (response.ok) await cache.put(url, await plain(response));
   }
+}
+
+// Puts a file that is named by content where `caches.match(keyOf(path))` finds it, unless some cache of ours has it.
+async function store(cache, path) {
+  const key = keyOf(path), held = await caches.match(key);
+  if (held) {
+    await cache.put(key, held);
+    return;
+  }
+  const response = await fetch(new URL(path, registration.scope), { cache: "force-cache" });
+  if (!response.ok) throw new Error(`${response.url}: ${response.status}`);
+  await cache.put(key, PACKED.test(path) ? await unpacked(response, path) : response);
+}
+
+function keyOf(path) {
+  return new URL(path.replace(PACKED, "$1"), registration.scope);
+}
+
+// What gzip undoes a file to; some hosts already do when they see the name.
+async function unpacked(response, path) {
+  const blob = await response.blob(), [first, second] = new Uint8Array(await blob.slice(0, 2).arrayBuffer());
+  const zipped = first === 0x1f && second === 0x8b;
+  const type = path.includes(".wasm.") ? "application/wasm" : "application/octet-stream";
+  return new Response(zipped ? blob.stream().pipeThrough(new DecompressionStream("gzip")) : blob,
+    { headers: { "content-type": type } });
 }
 
 // Pages that were read under an older build: read again, so that they are still there without a network.
@@ -81,12 +104,12 @@ async function page(event, path) {
 }
 
 async function asset(request, path) {
-  const url = new URL(path, registration.scope);
-  const held = await caches.match(url);
+  if (PACKED.test(path)) return fetch(request); // asked for because it is not kept, or not to be trusted
+  const held = await caches.match(keyOf(path));
   if (held) return held;
   const response = await fetch(request);
   const cache = response.ok && await ownCache();
-  if (cache) await cache.put(url, response.clone()).catch(() => {}); // the disk is full: it is not kept, but shown
+  if (cache) await cache.put(keyOf(path), response.clone()).catch(() => {}); // the disk is full: it is not kept, but shown
   return response;
 }
 
@@ -95,18 +118,13 @@ async function keep(urls) {
   const cache = await ownCache();
   for (const url of cache ? urls : []) {
     const path = ownPath({ method: "GET", url });
-    if (!PAGES.has(path) && !(path && path.startsWith("assets/"))) continue;
-    const key = new URL(path, registration.scope);
-    if (await cache.match(key)) continue;
-    const response = await fetch(url, { cache: "force-cache" });
-    if (response.ok) await cache.put(key, await plain(response));
+    if (path && path.startsWith("assets/")) {
+      if (!await cache.match(keyOf(path))) await store(cache, path);
+    } else if (PAGES.has(path) && !await cache.match(keyOf(path))) {
+      const response = await fetch(url, { cache: "force-cache" });
+      if (response.ok) await cache.put(keyOf(path), await plain(response));
+    }
   }
-}
-
-async function sound(fetched) {
-  const response = await fetched;
-  if (!response.ok) throw new Error(`${response.url}: ${response.status}`);
-  return response;
 }
 
 // A response that remembers a redirect cannot answer a navigation.

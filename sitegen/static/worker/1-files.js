@@ -12,19 +12,40 @@ function loadAll(files) {
 
 // A file's bytes, checked.
 async function load(file) {
+  const kept = await findKept(file.kept);
+  if (kept) {
+    const bytes = new Uint8Array(await kept.arrayBuffer());
+    if (bytes.length === file.raw_bytes && [null, file.sha256].includes(await sha256(bytes))) return have(file, bytes);
+  }
   return new Uint8Array(await new Response(await open(file)).arrayBuffer());
+}
+
+// A file of WebAssembly, compiled while it arrives.
+async function compile(file) {
+  const kept = await findKept(file.kept);
+  if (kept) return have(file, WebAssembly.compileStreaming(kept));
+  const headers = { "content-type": "application/wasm" };
+  return WebAssembly.compileStreaming(new Response(await open(file), { headers }));
+}
+
+// What the service worker keeps of earlier visits, unpacked, as a response; null where there is nothing.
+async function findKept(url) {
+  try {
+    return (url && await caches.match(url)) || null;
+  } catch {
+    return null; // storage is blocked
+  }
+}
+
+function have({ name, wire_bytes: bytes }, content) {
+  self.postMessage({ kind: "loaded", name, bytes });
+  return content;
 }
 
 // Hands the page what was downloaded, so that the next worker need not.
 function hold() {
   for (const [name, chunks] of downloaded) self.postMessage({ kind: "held", name, blob: new Blob(chunks) });
   downloaded.clear();
-}
-
-// A file of WebAssembly, compiled while it arrives.
-async function compile(file) {
-  const headers = { "content-type": "application/wasm" };
-  return WebAssembly.compileStreaming(new Response(await open(file), { headers }));
 }
 
 // A stream of a file's bytes, which ends only if they are right. Where the file cannot be had the page is told, which

@@ -12,12 +12,8 @@ gc.collect()
 
 // The memory that is kept at this address, as Pyodide takes it; null where there is none.
 async function findImage(url) {
-  try {
-    const kept = url && await caches.match(url);
-    return kept ? unpackPages(await kept.arrayBuffer()) : null;
-  } catch {
-    return null; // storage is blocked
-  }
+  const kept = await findKept(url);
+  return kept && unpackPages(await kept.arrayBuffer());
 }
 
 // Starts Python, imports everything, and keeps the image in the caches whose names begin as `caches` says.
