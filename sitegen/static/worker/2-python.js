@@ -28,11 +28,7 @@ async function boot({ files, lock, image }) {
     pyodide = await interpreter(loading, lock, { _loadSnapshot: memory }, linking(loading, memory.length));
   } else {
     pyodide = await interpreter(loading, lock);
-    for (const name of wheels(loading)) {
-      const wheel = await loading.get(name);
-      phase(name);
-      for (const [path, bytes] of members(wheel)) place(path, bytes);
-    }
+    await install(pyodide._module, loading);
     phase("import");
     pyodide.runPython("import sys; sys.path_importer_cache.clear()"); // it had seen an empty folder
     pyodide.runPython("from k3core.lab.host import handle as _k3_handle");
@@ -42,8 +38,20 @@ async function boot({ files, lock, image }) {
   hold();
 }
 
-function wheels(loading) {
-  return [...loading.keys()].filter((name) => name.endsWith(".whl"));
+// Puts the wheels where Python imports packages from, and links their extension modules, which Python would do one by
+// one as it imports them, looking through every symbol there is each time.
+async function install(module, loading) {
+  const options = { loadAsync: true, nodelete: true, allowUndefined: true };
+  for (const name of [...loading.keys()].filter((candidate) => candidate.endsWith(".whl"))) {
+    const wheel = await loading.get(name);
+    phase(name);
+    for (const [path, content] of members(wheel)) {
+      if (path.includes(".dist-info/")) continue; // Pyodide would list it, and an image cannot hold that list
+      const whole = place(path, content);
+      if (path.endsWith(".so")) module.preloadedWasm[whole] = await module.loadWebAssemblyModule(content, options, whole, {});
+    }
+  }
+  module.reportUndefinedSymbols();
 }
 
 // A started Pyodide. prepare: called with its module before Python starts.
@@ -97,11 +105,12 @@ async function placeExtra(file) {
   self.postMessage({ kind: "placed", name: file.name });
 }
 
-// Writes a file into the folder that Python imports packages from; the bytes become the file, uncopied.
+// Writes a file into the folder that Python imports packages from, and says where; the bytes become the file, uncopied.
 function place(path, bytes) {
   const whole = `${sitePackages}/${path}`;
   disk.mkdirTree(whole.slice(0, whole.lastIndexOf("/")));
   disk.writeFile(whole, bytes, { canOwn: true });
+  return whole;
 }
 
 function importBlob(bytes) {

@@ -28,25 +28,15 @@ async function makeImage({ files, lock, image, keepers }) {
   self.postMessage({ kind: "imaged" });
 }
 
-// Before Python starts, its packages are put in place and their extension modules are linked, always in the same order:
-// so they lie at the same addresses when the image is made and when it is used. bytes: how large memory has to be.
+// For an image the packages are put in place before Python starts, so that extension modules lie at the same addresses
+// when it is made and when it is used. bytes: how large memory has to be.
 function linking(loading, bytes = 0) {
   return async (module) => {
     module.addRunDependency("packages");
-    for (const name of wheels(loading)) {
-      for (const [path, content] of members(await loading.get(name))) {
-        if (path.includes(".dist-info/")) continue; // Pyodide would list it, and an image cannot hold that list
-        place(path, content);
-        if (path.endsWith(".so")) await link(module, `${sitePackages}/${path}`, content);
-      }
-    }
+    await install(module, loading);
     if (bytes > module.HEAPU8.length) module.growMemory(bytes);
     module.removeRunDependency("packages");
   };
-}
-
-async function link(module, path, content) {
-  module.preloadedWasm[path] = await module.loadWebAssemblyModule(content, { loadAsync: true, nodelete: true }, path, {});
 }
 
 // Of a memory, its length, how many pages hold something, which ones, and these pages.
