@@ -26,7 +26,7 @@ class Engine {
     this.deaths = 0;
     this.starting = false; // or started
     this.failed = false;
-    this.plain = false; // a worker died: the next ones do not start from an image
+    this.plain = false; // a worker died: no other one starts from an image
     this.imaged = false; // this one did
     setInterval(() => this.watch(), 250);
   }
@@ -316,9 +316,11 @@ class Engine {
     resolve(reply);
   }
 
-  // Has another worker make an image for later visits, unless there is one.
+  // Has another worker make an image for later visits, kept in the caches whose names begin like this; unless there is
+  // one, or no such cache, or too little memory for two workers.
   async makeImage(keepers) {
-    if (await caches.match(K3.image)) return;
+    const keeping = (await caches.keys()).some((name) => name.startsWith(keepers));
+    if (!keeping || navigator.deviceMemory <= 2 || await caches.match(K3.image)) return;
     const { worker } = K3.startWorker(new Map(), { do: "image", image: K3.image, keepers });
     worker.onmessage = ({ data }) => {
       if (["imaged", "fatal", "lost"].includes(data.kind)) worker.terminate();

@@ -1,31 +1,52 @@
 // The files of Python: loaded by this worker over the network, or taken from the page, and checked.
 const TELL_BYTES = 200_000; // how often the page hears of a download's progress
-const fetchFile = self.fetch.bind(self); // the one that Pyodide and Python see is replaced, see interpreter()
+const fetchFile = self.fetch.bind(self); // the one that Pyodide and Python see is replaced, see answerPyodide()
 const downloaded = new Map(); // name of a file that came over the network -> its pieces, packed
-const arriving = new Map(); // name of a file that the page hands over -> the promise of its blob, and what resolves it
+const arrivals = new Map(); // name of a file that the page hands over -> the promise of its blob, and what resolves it
 
-// Every file on its way: name -> promise of its bytes, or of the program that a file of WebAssembly is.
+// Every file on its way: name -> promise of its bytes, of the program that a file of WebAssembly is, or of a module.
+// Packages are needed last, so they are not unpacked before the modules have been read.
 function loadAll(files) {
-  const isProgram = ({ name }) => name.endsWith(".wasm");
-  return new Map(files.map((file) => [file.name, isProgram(file) ? compile(file) : load(file)]));
+  const ending = (end) => files.filter(({ name }) => name.endsWith(end));
+  const modules = ending(".mjs").map((file) => [file.name, load(file).then(importBytes)]);
+  const read = Promise.all(modules.map(([, module]) => module));
+  return new Map([
+    ...modules,
+    ...ending(".wasm").map((file) => [file.name, compile(file)]),
+    ...ending(".zip").map((file) => [file.name, load(file)]),
+    ...ending(".whl").map((file) => [file.name, load(file, read)]),
+  ]);
 }
 
-// A file's bytes, checked.
-async function load(file) {
+function importBytes(bytes) {
+  const url = URL.createObjectURL(new Blob([bytes], { type: "text/javascript" }));
+  return import(url).finally(() => URL.revokeObjectURL(url));
+}
+
+// A file's bytes, checked. after: a promise to wait for before they are unpacked.
+async function load(file, after = null) {
   const kept = await findKept(file.kept);
   if (kept) {
     const bytes = new Uint8Array(await kept.arrayBuffer());
-    if (bytes.length === file.raw_bytes && [null, file.sha256].includes(await sha256(bytes))) return have(file, bytes);
+    if (await isRight(bytes, file)) return have(file, bytes);
   }
-  return new Uint8Array(await new Response(await open(file)).arrayBuffer());
+  const lost = losing(file), pieces = [];
+  for await (const piece of arriving(file, lost)) pieces.push(piece);
+  await after;
+  return checked(await unpacked(pieces), file, lost);
 }
 
 // A file of WebAssembly, compiled while it arrives.
 async function compile(file) {
-  const kept = await findKept(file.kept);
-  if (kept) return have(file, WebAssembly.compileStreaming(kept));
+  const kept = await findKept(file.kept), sound = kept && await WebAssembly.compileStreaming(kept).catch(() => null);
+  if (sound) return have(file, sound);
+  const lost = losing(file), [stream, copy] = (await unpacked(arriving(file, lost))).tee();
   const headers = { "content-type": "application/wasm" };
-  return WebAssembly.compileStreaming(new Response(await open(file), { headers }));
+  const compiled = WebAssembly.compileStreaming(new Response(stream, { headers })).catch((error) => error);
+  await checked(copy, file, lost); // first: what is wrong with the bytes says more than what is wrong with the program
+  const program = await compiled;
+  if (program instanceof Error) throw program;
+  return program;
 }
 
 // What the service worker keeps of earlier visits, unpacked, as a response; null where there is nothing.
@@ -48,82 +69,69 @@ function hold() {
   downloaded.clear();
 }
 
-// A stream of a file's bytes, which ends only if they are right. Where the file cannot be had the page is told, which
-// then ends this worker or goes on without the file; either way nobody waits any longer, and what was promised stays
-// open.
-async function open(file) {
-  const lost = (why) => {
-    self.postMessage({ kind: "lost", name: file.name, ...why });
+// A function that tells the page that a file cannot be had, and why. The page then ends this worker or goes on without
+// the file; either way nobody waits any longer, and the promise that is returned stays open.
+function losing({ name }) {
+  return (why) => {
+    self.postMessage({ kind: "lost", name, ...why });
     return new Promise(() => {});
   };
-  const packed = file.url ? await download(file, lost) : (await arrival(file.name).promise).stream();
-  arriving.delete(file.name);
-  return checked(await unpack(packed), file, lost);
+}
+
+// The pieces of a packed file, as they come.
+async function* arriving(file, lost) {
+  if (file.url) {
+    yield* download(file, lost);
+  } else {
+    yield new Uint8Array(await (await arrival(file.name).promise).arrayBuffer());
+    arrivals.delete(file.name);
+  }
 }
 
 // What the network brings of a file, counted, and kept for a later worker.
-async function download({ name, url }, lost) {
+async function* download({ name, url }, lost) {
   const response = await fetchFile(url).catch(() => lost({}));
-  if (!response.ok) return lost({ status: response.status });
-  const reader = response.body.getReader(), chunks = [];
+  if (!response.ok) await lost({ status: response.status });
+  const pieces = [], reader = response.body.getReader();
   let untold = 0;
   const tell = () => {
     self.postMessage({ kind: "loaded", name, bytes: untold });
     untold = 0;
   };
-  return new ReadableStream({
-    async pull(controller) {
-      const { done, value } = await reader.read().catch(() => lost({})); // the connection broke
-      if (done) {
-        tell();
-        downloaded.set(name, chunks);
-        controller.close();
-      } else {
-        chunks.push(value);
-        untold += value.length;
-        if (untold > TELL_BYTES) tell();
-        controller.enqueue(value);
-      }
-    },
-  });
+  for (;;) {
+    const { done, value } = await reader.read().catch(() => lost({})); // the connection broke
+    if (done) break;
+    pieces.push(value);
+    untold += value.length;
+    if (untold > TELL_BYTES) tell();
+    yield value;
+  }
+  tell();
+  downloaded.set(name, pieces);
 }
 
-// Undoes gzip by what the bytes are: some hosts already do when they see the name.
-async function unpack(stream) {
-  const reader = stream.getReader(), first = await reader.read();
-  const whole = new ReadableStream({
-    start(controller) {
-      if (first.done) controller.close();
-      else controller.enqueue(first.value);
-    },
-    async pull(controller) {
-      const { done, value } = await reader.read();
-      if (done) controller.close();
-      else controller.enqueue(value);
-    },
-  });
-  const zipped = first.value && first.value[0] === 0x1f && first.value[1] === 0x8b;
-  return zipped ? whole.pipeThrough(new DecompressionStream("gzip")) : whole;
+// A stream of what gzip undoes the pieces to; by what they are, because some hosts already do when they see the name.
+async function unpacked(pieces) {
+  const iterator = pieces[Symbol.asyncIterator] ? pieces : pieces.values();
+  const first = await iterator.next(), [one, two] = first.value || [];
+  const { readable, writable } = one === 0x1f && two === 0x8b ? new DecompressionStream("gzip") : new TransformStream();
+  const writer = writable.getWriter();
+  const pump = async () => {
+    for (let step = first; !step.done; step = await iterator.next()) await writer.write(step.value);
+    await writer.close();
+  };
+  pump().catch(() => {}); // who reads the stream finds it broken, too
+  return readable;
 }
 
-// The same stream; it does not end before its bytes were found to be those that the site was built with.
-function checked(stream, { raw_bytes: wanted, sha256: digest }, lost) {
-  const reader = stream.getReader(), bytes = new Uint8Array(wanted);
-  let got = 0;
-  return new ReadableStream({
-    async pull(controller) {
-      const { done, value } = await reader.read().catch(() => lost({ got })); // a broken archive
-      if (!done) {
-        if (got + value.length > wanted) await lost({ got: got + value.length });
-        bytes.set(value, got);
-        got += value.length;
-        controller.enqueue(value);
-      } else {
-        if (got !== wanted || ![null, digest].includes(await sha256(bytes))) await lost({ got });
-        controller.close();
-      }
-    },
-  });
+// The bytes of a stream, if they are those that the site was built with.
+async function checked(stream, file, lost) {
+  const bytes = new Uint8Array(await new Response(stream).arrayBuffer().catch(() => new ArrayBuffer(0)));
+  return await isRight(bytes, file) ? bytes : lost({ got: bytes.length });
+}
+
+async function isRight(bytes, { raw_bytes: wanted, sha256: digest }) {
+  return bytes.length === wanted && [null, digest].includes(await sha256(bytes));
 }
 
 // SHA-256 as hex digits; null where the browser offers none, which is on plain http to another host.
@@ -134,12 +142,12 @@ async function sha256(bytes) {
 }
 
 function arrival(name) {
-  if (!arriving.has(name)) {
+  if (!arrivals.has(name)) {
     const entry = {};
     entry.promise = new Promise((resolve) => { entry.resolve = resolve; });
-    arriving.set(name, entry);
+    arrivals.set(name, entry);
   }
-  return arriving.get(name);
+  return arrivals.get(name);
 }
 
 // Name and bytes of each file in a zip archive whose members are stored, not deflated, as the build writes them. It is

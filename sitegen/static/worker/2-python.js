@@ -57,9 +57,7 @@ async function install(module, loading) {
 // A started Pyodide. prepare: called with its module before Python starts.
 async function interpreter(loading, lock, options = {}, prepare = () => {}) {
   answerPyodide(loading);
-  const [{ loadPyodide }, { default: create }] = await Promise.all(
-    ["pyodide.mjs", "pyodide.asm.mjs"].map(async (name) => importBlob(await loading.get(name))),
-  );
+  const { loadPyodide } = await loading.get("pyodide.mjs"), { default: create } = await loading.get("pyodide.asm.mjs");
   phase("interpreter");
   return loadPyodide({
     indexURL: BASE, packageBaseUrl: BASE, lockFileContents: lock,
@@ -111,11 +109,6 @@ function place(path, bytes) {
   disk.mkdirTree(whole.slice(0, whole.lastIndexOf("/")));
   disk.writeFile(whole, bytes, { canOwn: true });
   return whole;
-}
-
-function importBlob(bytes) {
-  const url = URL.createObjectURL(new Blob([bytes], { type: "text/javascript" }));
-  return import(url).finally(() => URL.revokeObjectURL(url));
 }
 
 function phase(name) {

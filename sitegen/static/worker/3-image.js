@@ -2,6 +2,7 @@
 // that starting and importing takes. It is made by a worker of its own on this machine, from the same files in the same
 // browser, and kept beside them; where there is none, or it cannot be kept, Python starts as ever.
 const PAGE = 4096; // bytes; of a memory that is mostly empty only the pages that hold something are kept
+const DIGEST = "x-sha256";
 const IMPORT_EVERYTHING = `
 import gc, importlib.readers, numpy.random
 from k3core.lab.host import handle as _k3_handle
@@ -12,20 +13,30 @@ gc.collect()
 
 // The memory that is kept at this address, as Pyodide takes it; null where there is none.
 async function findImage(url) {
-  const kept = await findKept(url);
-  return kept && unpackPages(await kept.arrayBuffer());
+  const kept = await findKept(url), packed = kept && await kept.arrayBuffer();
+  return packed && await sha256(packed) === kept.headers.get(DIGEST) ? unpackPages(packed) : null;
 }
 
-// Starts Python, imports everything, and keeps the image in the caches whose names begin as `caches` says.
+// Starts Python, imports everything, and keeps the image in the caches whose names begin like `keepers`.
 async function makeImage({ files, lock, image, keepers }) {
   const loading = loadAll(files);
   pyodide = await interpreter(loading, lock, { _makeSnapshot: true }, linking(loading));
   pyodide.runPython(IMPORT_EVERYTHING);
-  const body = packPages(pyodide.makeMemorySnapshot());
+  forgetLibraries(pyodide._module);
+  const body = await packPages(pyodide.makeMemorySnapshot()).arrayBuffer();
+  const headers = { [DIGEST]: await sha256(body) };
   for (const name of (await caches.keys()).filter((candidate) => candidate.startsWith(keepers))) {
-    await (await caches.open(name)).put(image, new Response(body));
+    await (await caches.open(name)).put(image, new Response(body, { headers }));
   }
   self.postMessage({ kind: "imaged" });
+}
+
+// The C library holds on to the bytes of each extension module that it opened, which nobody reads again.
+function forgetLibraries({ LDSO, HEAPU32, HEAPU8 }) {
+  for (const library of Object.keys(LDSO.loadedLibsByHandle).map(Number).filter(Boolean)) {
+    const [at, size] = HEAPU32.subarray((library + 28) / 4, (library + 36) / 4); // file_data, file_data_size
+    HEAPU8.fill(0, at, at + size);
+  }
 }
 
 // For an image the packages are put in place before Python starts, so that extension modules lie at the same addresses
