@@ -3,8 +3,8 @@
 import pytest
 from test_editor import GATE, edited
 from test_editor import run as run_edit
-from test_offline import kept, until
-from visit import SLUG, TAB, expected
+from test_offline import kept, until, without_icon
+from visit import SLUG, TAB, Visit, expected
 from wander import rail
 
 from k3core.lab.registry import experiment, slugs
@@ -24,10 +24,11 @@ DAMAGED = """async () => {
 }"""
 
 
-@pytest.fixture
-def later(visit, http_root):
+@pytest.fixture(scope="module")
+def later(browser, http_root):
     """A page opened for the second time, at its defaults."""
-    tab = visit(f"{http_root}/{TAB}#guess=1")
+    tab = Visit(browser, {})
+    tab.page.goto(f"{http_root}/{TAB}#guess=1")
     tab.settle()
     assert not tab.page.evaluate(IMAGED)
     kept(tab)
@@ -35,7 +36,10 @@ def later(visit, http_root):
     tab.page.reload()
     tab.settle()
     assert tab.page.evaluate(IMAGED)
-    return tab
+    yield tab
+    without_icon(tab)
+    tab.close()
+    assert not tab.complaints, tab.complaints
 
 
 def test_every_tab_computes_the_same(later):
@@ -46,7 +50,9 @@ def test_every_tab_computes_the_same(later):
     assert later.page.evaluate(IMAGED)
 
 
-def test_an_edit_starts_afresh_and_a_reset_does_not(later):
+def test_an_edit_starts_afresh_and_a_reset_does_not(later, http_root):
+    later.page.goto(f"{http_root}/{TAB}#guess=1")
+    later.settle()
     later.context.set_offline(True)
     run_edit(later, edited(*GATE))
     assert later.shown() == expected(SLUG, {"count_gate": False}) and not later.page.evaluate(IMAGED)
@@ -54,6 +60,7 @@ def test_an_edit_starts_afresh_and_a_reset_does_not(later):
     later.page.fill("#p-dk", "64")
     later.settle()
     assert later.shown() == expected(SLUG, {"dk": 64}) and later.page.evaluate(IMAGED)
+    later.context.set_offline(False)
 
 
 def test_a_damaged_image_costs_nothing_but_time(later):

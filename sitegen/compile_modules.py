@@ -14,8 +14,16 @@ import sys
 import zipfile
 from types import CodeType
 
-# They do nothing but write docstrings into what is compiled already; in the browser they are empty.
-DOCSTRINGS_ONLY = {"numpy._core._add_newdocs", "numpy._core._add_newdocs_scalars"}
+# Modules that a page imports and has no use for, and what is left of them: those of NumPy only write docstrings, those of
+# asyncio open sockets and start processes. Pyodide has an event loop of its own.
+CUT_DOWN = {
+    "numpy._core._add_newdocs": "",
+    "numpy._core._add_newdocs_scalars": "",
+    "asyncio.base_events": "__all__ = ()",
+    "asyncio.streams": "__all__ = ()",
+    "asyncio.subprocess": "__all__ = ()",
+    "asyncio.unix_events": "from asyncio.events import _BaseDefaultEventLoopPolicy as _DefaultEventLoopPolicy; __all__ = ()",
+}
 HASH_BASED_UNCHECKED = b"\x01\x00\x00\x00"  # never compared with a source, which is not there
 
 
@@ -48,10 +56,8 @@ def repack(data, keep=None, compiled=True):
             if keep is not None and ".dist-info/" not in path and module not in keep:
                 continue
             left.discard(module)
-            content = source.read(path)
+            content = CUT_DOWN[module].encode() if module in CUT_DOWN else source.read(path)
             if compiled and path.endswith(".py"):
-                if module in DOCSTRINGS_ONLY:
-                    content = b""
                 # Docstrings are a tenth of the bytes that travel, line tables a third (they hardly shrink in gzip), and
                 # nobody reads them in a .pyc: the page shows what an error says, and edited code keeps its lines.
                 code = without_lines(compile(content, path, "exec", dont_inherit=True, optimize=2))

@@ -2,6 +2,7 @@
 // frame of each scene as frame.NAME, the SHA-256 of each dropped file as file.NAME, and the settings of a result that
 // is kept for comparison, written the same way, as pin. A link may also name a preset; Controls.takePreset replaces it
 // by its parameters.
+const WRITE_MS = 150; // between two writes: a browser refuses a page that writes all the time
 const NOT_COMPUTED = ["preset", "guess", "embed", "pin"]; // names on which no result depends
 
 // The state of one page, read from the fragment and written back to it.
@@ -10,6 +11,7 @@ class Address {
     this.defaults = defaults; // name -> default as text
     this.state = new Map();
     this.timer = 0; // of a write that is due
+    this.written = -Infinity; // when the last one was
     this.path = location.pathname; // of the page whose state this is
     this.closed = false; // the page has gone
     this.read();
@@ -37,8 +39,7 @@ class Address {
     if (this.closed) return;
     if (value === undefined || value === null || value === this.defaults[name]) this.state.delete(name);
     else this.state.set(name, value);
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.write(), 150);
+    if (!this.timer) this.timer = setTimeout(() => this.write(), Math.max(0, this.written + WRITE_MS - performance.now()));
   }
 
   // What is meant for Python: every name that the page does not use itself, known or not.
@@ -53,6 +54,8 @@ class Address {
 
   write() {
     clearTimeout(this.timer); // or it would undo a link that is followed in the meantime
+    this.timer = 0;
+    this.written = performance.now();
     if (this.closed || location.pathname !== this.path) return;
     const text = formatState([...this.state]);
     if (location.hash.slice(1) === text) return;

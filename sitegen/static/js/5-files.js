@@ -10,7 +10,7 @@ class Files {
     this.onChange = onChange;
     this.texts = engine.kept;
     this.newest = new Map(); // input name -> the file that came last, however long each takes to read
-    this.fresh = false; // a file has come whose first result has not
+    this.fresh = null; // key of a file that has come and whose first result has not
     this.adopted = new Map(); // parameter -> value that a file brought along
     for (const node of $$("[data-input]")) this.bind(node);
   }
@@ -56,7 +56,7 @@ class Files {
       return;
     }
     this.engine.keep(key, { name: file.name, text });
-    this.fresh = this.address.get(`file.${input.name}`) !== key; // else a link names it, with settings of its own
+    if (this.address.get(`file.${input.name}`) !== key) this.fresh = key; // else a link names it, with its own settings
     this.address.set(`file.${input.name}`, key);
     this.onChange();
   }
@@ -78,10 +78,11 @@ class Files {
     return this.texts.get(this.address.get(`file.${input}`))?.name;
   }
 
-  // Sets what the first result of a new file suggests and the reader has not set; the names of what that changed.
-  adopt(suggested) {
-    if (!this.fresh) return [];
-    this.fresh = false;
+  // Sets what the first result of a new file suggests and the reader has not set; the names of what that changed. given:
+  // the files of that result, input name -> key.
+  adopt(suggested, given) {
+    if (!Object.values(given).includes(this.fresh)) return [];
+    this.fresh = null;
     const { state } = this.address;
     const free = (name) => !state.has(name) || state.get(name) === this.adopted.get(name);
     const differs = (name) => this.address.get(name) !== String(suggested[name]);

@@ -1,6 +1,6 @@
 // Use without a network, over http: a service worker keeps the site once the first result is drawn, so that keeping
 // never competes with loading. Where there is none, or the browser refuses, nothing is lost but that.
-const IMAGE_MS = 8000; // after the first result: by then nothing is loading any more
+const IMAGE_MS = 15_000; // after the first result: by then nothing is loading any more
 
 const offline = {
   asked: false,

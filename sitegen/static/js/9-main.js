@@ -133,7 +133,7 @@ class Lab {
       this.shownFiles = request.files;
       this.show(reply);
       this.pin.took(settings, request.pin, reply);
-      this.adopt(this.files.adopt(reply.result.suggested));
+      this.adopt(this.files.adopt(reply.result.suggested, request.files));
     } else if (reply.state !== "failed") { // `status` has said that
       this.showProblem(reply);
     }

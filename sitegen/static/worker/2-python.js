@@ -16,16 +16,20 @@ self.onmessage = async ({ data }) => {
     else if (data.do === "run") await run(data);
     else if (data.do === "ask") post(data.id, call(data.request));
   } catch (error) {
-    self.postMessage({ kind: "fatal", message: String(error && error.message ? error.message : error) });
+    fatal(error);
   }
 };
+
+function fatal(error) {
+  self.postMessage({ kind: "fatal", message: String(error && error.message ? error.message : error) });
+}
 
 // files: what the manifest says of each, and its url, or null where the page hands it over. image: where one may be
 // kept, or null.
 async function boot({ files, lock, image }) {
   const loading = loadAll(files), memory = await findImage(image);
   if (memory) {
-    pyodide = await interpreter(loading, lock, { _loadSnapshot: memory }, linking(loading, memory.length));
+    pyodide = await interpreter(loading, lock, { _loadSnapshot: memory }, installing(loading, memory.length));
   } else {
     pyodide = await interpreter(loading, lock);
     await install(pyodide._module, loading);
@@ -54,14 +58,17 @@ async function install(module, loading) {
   module.reportUndefinedSymbols();
 }
 
-// A started Pyodide. prepare: called with its module before Python starts.
-async function interpreter(loading, lock, options = {}, prepare = () => {}) {
+// A started Pyodide. prepare: an asynchronous function that gets its module before Python starts.
+async function interpreter(loading, lock, options = {}, prepare = async () => {}) {
   answerPyodide(loading);
   const { loadPyodide } = await loading.get("pyodide.mjs"), { default: create } = await loading.get("pyodide.asm.mjs");
   phase("interpreter");
   return loadPyodide({
     indexURL: BASE, packageBaseUrl: BASE, lockFileContents: lock,
-    createPyodideModule: (settings) => create({ ...settings, preRun: [...settings.preRun, prepare] }),
+    createPyodideModule: (settings) => create({ ...settings, preRun: [...settings.preRun, (module) => {
+      module.addRunDependency("prepare");
+      prepare(module).then(() => module.removeRunDependency("prepare"), fatal);
+    }] }),
     fsInit: (FS, folders) => {
       disk = FS;
       ({ sitePackages } = folders);

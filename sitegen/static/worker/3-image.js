@@ -20,7 +20,7 @@ async function findImage(url) {
 // Starts Python, imports everything, and keeps the image in the caches whose names begin like `keepers`.
 async function makeImage({ files, lock, image, keepers }) {
   const loading = loadAll(files);
-  pyodide = await interpreter(loading, lock, { _makeSnapshot: true }, linking(loading));
+  pyodide = await interpreter(loading, lock, { _makeSnapshot: true }, installing(loading));
   pyodide.runPython(IMPORT_EVERYTHING);
   forgetLibraries(pyodide._module);
   const body = await packPages(pyodide.makeMemorySnapshot()).arrayBuffer();
@@ -41,12 +41,10 @@ function forgetLibraries({ LDSO, HEAPU32, HEAPU8 }) {
 
 // For an image the packages are put in place before Python starts, so that extension modules lie at the same addresses
 // when it is made and when it is used. bytes: how large memory has to be.
-function linking(loading, bytes = 0) {
+function installing(loading, bytes = 0) {
   return async (module) => {
-    module.addRunDependency("packages");
     await install(module, loading);
     if (bytes > module.HEAPU8.length) module.growMemory(bytes);
-    module.removeRunDependency("packages");
   };
 }
 
