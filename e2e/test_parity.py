@@ -8,7 +8,7 @@ import pytest
 import parity
 from k3core.lab.registry import everything, experiment
 
-SAMPLES = {"http": 12, "file": 4}
+SAMPLES = {"http": 8, "file": 3}
 SLOW = ("fleet-simulation", "checkpoint-atomicity", "sizing", "traces")  # runs of seconds: a fifth of the samples
 
 

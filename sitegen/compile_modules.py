@@ -14,15 +14,17 @@ import sys
 import zipfile
 from types import CodeType
 
-# Modules that a page imports and has no use for, and what is left of them: those of NumPy only write docstrings, those of
-# asyncio open sockets and start processes. Pyodide has an event loop of its own.
+# Modules that a page imports and has no use for, and what is left of them: those of NumPy only write docstrings, those
+# of asyncio open sockets and start processes. Pyodide has an event loop of its own.
 CUT_DOWN = {
     "numpy._core._add_newdocs": "",
     "numpy._core._add_newdocs_scalars": "",
     "asyncio.base_events": "__all__ = ()",
     "asyncio.streams": "__all__ = ()",
     "asyncio.subprocess": "__all__ = ()",
-    "asyncio.unix_events": "from asyncio.events import _BaseDefaultEventLoopPolicy as _DefaultEventLoopPolicy; __all__ = ()",
+    "asyncio.unix_events": (
+        "from asyncio.events import _BaseDefaultEventLoopPolicy as _DefaultEventLoopPolicy\n__all__ = ()"
+    ),
 }
 HASH_BASED_UNCHECKED = b"\x01\x00\x00\x00"  # never compared with a source, which is not there
 

@@ -86,7 +86,8 @@ def write_static(out: Path, assets, scripts: str) -> dict:
     manifest = {"files": [asdict(file) for file in assets.files],
                 "extras": [asdict(file) for file in assets.extras], "lock": assets.lock, "chart_config": charts.CONFIG,
                 "search": found, "terms": terms, "wheel": assets.wheel,
-                "worker": worker, "image": _digest(worker + "".join(file.sha256 for file in assets.files)), **{name: static[name] for name in ("vega", "sources")}}
+                "worker": worker, "image": _digest(worker + "".join(file.sha256 for file in assets.files)),
+                **{name: static[name] for name in ("vega", "sources")}}
     early = (STATIC / "early.js").read_text(encoding="utf-8")
     static["manifest"] = _place(out, "manifest.js", f"window.K3 = {{ manifest: {_script_json(manifest)} }};\n{early}")
     return static
