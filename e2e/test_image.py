@@ -27,7 +27,7 @@ DAMAGED = """async () => {
 @pytest.fixture(scope="module")
 def later(browser, http_root):
     """A page opened for the second time, at its defaults."""
-    tab = Visit(browser, {})
+    tab = Visit(browser, {}, image=True)
     tab.page.goto(f"{http_root}/{TAB}#guess=1")
     tab.settle()
     assert not tab.page.evaluate(IMAGED)

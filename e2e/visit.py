@@ -49,11 +49,20 @@ class QuietHandler(SimpleHTTPRequestHandler):
         pass
 
 
+# A page that stays open has an image of Python's memory made, by a second Python: most tests are better off without.
+NO_IMAGE = """(() => {
+  const later = window.setTimeout;
+  window.setTimeout = (what, ms, ...rest) => (ms === 15000 ? 0 : later(what, ms, ...rest));
+})();"""
+
+
 class Visit:
     """A page in a fresh browser context, with what it complained about and whom it asked."""
 
-    def __init__(self, browser, options: dict):
+    def __init__(self, browser, options: dict, image: bool = False):
         self.context = browser.new_context(**{"viewport": {"width": 1440, "height": 1000}, **options})
+        if not image:
+            self.context.add_init_script(NO_IMAGE)
         self.page = self.context.new_page()
         self.complaints = []
         self.requests = []

@@ -31,8 +31,8 @@ def main():
 
 
 def side_by_side():
-    """The whole suite runs in several processes, each with a browser of its own: one more than cores, as tests wait."""
-    return ["-n", str(min(4, 1 + (os.cpu_count() or 1))), "--dist", "worksteal"]
+    """The whole suite runs in several processes, each with a browser of its own."""
+    return ["-n", str(min(4, os.cpu_count() or 1)), "--dist", "worksteal"]
 
 
 def find_traces():

@@ -13,7 +13,7 @@ import pytest
 from sweeps import files, wait_for, write_trace
 
 ROOT = Path(__file__).parents[1]
-FLEET = 'command = "fleet"\nseeds = 20\n[grid]\npreset = "claim"\nvip_percent = [10, 25]\n'
+FLEET = 'command = "fleet"\nseeds = 60\n[grid]\npreset = "claim"\nvip_percent = [10, 25]\n'
 
 
 def start(folder, *arguments):
@@ -29,7 +29,7 @@ def fleet(tmp_path_factory):
     (folder / "fleet.toml").write_text(FLEET)
     process = start(folder, "--jobs", "1", "--out", "one")
     out, err = process.communicate(timeout=120)
-    assert process.returncode == 0 and "40 points: 40 computed now" in out, err
+    assert process.returncode == 0 and "120 points: 120 computed now" in out, err
     return folder
 
 
@@ -42,8 +42,8 @@ def test_any_number_of_processes_gives_the_same_and_a_killed_one_costs_nothing(f
     assert len(workers) == 3
     workers[1].kill()
     out, err = process.communicate(timeout=120)
-    assert process.returncode == 0 and all(" of 40 points" in line for line in err.splitlines()), err
-    assert "40 points: 40 computed now, 0 before, 0 failed" in out
+    assert process.returncode == 0 and all(" of 120 points" in line for line in err.splitlines()), err
+    assert "120 points: 120 computed now, 0 before, 0 failed" in out
     assert files(fleet / "three") == files(fleet / "one")
 
 
@@ -73,12 +73,12 @@ def test_stopped_by_ctrl_c_then_killed_it_goes_on_and_leaves_no_process(fleet):
             break
     assert status == 130 and out == "", err
     *progress, last = err.splitlines()
-    assert last.startswith("k3core: stopped; ") and all(" of 40 points" in line for line in progress), err
+    assert last.startswith("k3core: stopped; ") and all(" of 120 points" in line for line in progress), err
     *_, seen = end_midway(fleet, signal.SIGKILL)
     process = start(fleet, "--jobs", "2", "--out", "stopped", "--json")
     out, err = process.communicate(timeout=120)
     answer = json.loads(out)
-    assert answer["kept"] >= seen - 1 and answer["computed"] + answer["kept"] == 40
+    assert answer["kept"] >= seen - 1 and answer["computed"] + answer["kept"] == 120
     assert files(fleet / "stopped") == files(fleet / "one")
 
 
