@@ -316,11 +316,11 @@ class Engine {
     resolve(reply);
   }
 
-  // Has another worker make an image for later visits, kept in the caches whose names begin like this; unless there is
-  // one, or no such cache, or too little memory for two workers.
+  // Has another worker make an image for later visits, kept in the caches whose names begin like this; unless this visit
+  // started from one, or there is no such cache, or too little memory for two workers.
   async makeImage(keepers) {
     const keeping = (await caches.keys()).some((name) => name.startsWith(keepers));
-    if (!keeping || navigator.deviceMemory <= 2 || await caches.match(K3.image)) return;
+    if (!keeping || navigator.deviceMemory <= 2 || this.imaged) return;
     const { worker } = K3.startWorker(new Map(), { do: "image", image: K3.image, keepers });
     worker.onmessage = ({ data }) => {
       if (["imaged", "fatal", "lost"].includes(data.kind)) worker.terminate();

@@ -26,7 +26,9 @@ async function makeImage({ files, lock, image, keepers }) {
   const body = await packPages(pyodide.makeMemorySnapshot()).arrayBuffer();
   const headers = { [DIGEST]: await sha256(body) };
   for (const name of (await caches.keys()).filter((candidate) => candidate.startsWith(keepers))) {
-    await (await caches.open(name)).put(image, new Response(body, { headers }));
+    const cache = await caches.open(name);
+    await cache.delete(image, { ignoreSearch: true }); // one that an older browser made
+    await cache.put(image, new Response(body, { headers }));
   }
   self.postMessage({ kind: "imaged" });
 }
