@@ -119,7 +119,7 @@ async function keep(urls) {
   for (const url of cache ? urls : []) {
     const path = ownPath({ method: "GET", url });
     if (path && path.startsWith("assets/")) {
-      if (!await cache.match(keyOf(path))) await store(cache, path);
+      if (!await cache.match(keyOf(path))) await store(cache, path).catch(() => {}); // what is gone stops no other
     } else if (PAGES.has(path) && !await cache.match(keyOf(path))) {
       const response = await fetch(url, { cache: "force-cache" });
       if (response.ok) await cache.put(keyOf(path), await plain(response));

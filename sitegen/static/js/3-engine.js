@@ -157,7 +157,8 @@ class Engine {
   boot() {
     let started;
     try {
-      started = K3.early || K3.startWorker(this.runtime.held, { do: "boot", image: this.edits || this.plain ? null : K3.image });
+      const image = this.edits || this.plain ? null : K3.image;
+      started = K3.early || K3.startWorker(this.runtime.held, { do: "boot", image });
     } catch (error) {
       this.fail(error.message); // the browser allows no worker
       return;
@@ -316,12 +317,12 @@ class Engine {
     resolve(reply);
   }
 
-  // Has another worker make an image for later visits, kept in the caches whose names begin like this; unless this visit
-  // started from one, or there is no such cache, or too little memory for two workers.
-  async makeImage(keepers) {
-    const keeping = (await caches.keys()).some((name) => name.startsWith(keepers));
-    if (!keeping || navigator.deviceMemory <= 2 || this.imaged) return;
-    const { worker } = K3.startWorker(new Map(), { do: "image", image: K3.image, keepers });
+  // Has another worker make an image for later visits, unless this visit started from one, nothing of the site is kept,
+  // or there is too little memory for two workers.
+  async makeImage() {
+    const { kept } = K3.fileFor(described(runtimeNames()[0]), new Map());
+    if (this.imaged || navigator.deviceMemory <= 2 || !await caches.match(kept)) return;
+    const { worker } = K3.startWorker(new Map(), { do: "image", image: K3.image });
     worker.onmessage = ({ data }) => {
       if (["imaged", "fatal", "lost"].includes(data.kind)) worker.terminate();
     };

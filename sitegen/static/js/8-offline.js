@@ -33,7 +33,7 @@ const offline = {
       this.container.addEventListener("controllerchange", () => tell(this.container.controller));
       if (waiting) waiting.postMessage({ do: "take over" });
       else tell((await this.container.ready).active);
-      setTimeout(() => engine.makeImage(`k3-serve-lab ${new URL(siteRoot, location.href)} `).catch(() => {}), IMAGE_MS);
+      setTimeout(() => engine.makeImage().catch(() => {}), IMAGE_MS);
     } catch {
       // A private window, a full disk, a server without the file: the site works as before.
     }

@@ -17,16 +17,17 @@ async function findImage(url) {
   return packed && await sha256(packed) === kept.headers.get(DIGEST) ? unpackPages(packed) : null;
 }
 
-// Starts Python, imports everything, and keeps the image in the caches whose names begin like `keepers`.
-async function makeImage({ files, lock, image, keepers }) {
+// Starts Python, imports everything, and keeps the image where the service worker keeps the files that it is made from.
+async function makeImage({ files, lock, image }) {
   const loading = loadAll(files);
   pyodide = await interpreter(loading, lock, { _makeSnapshot: true }, installing(loading));
   pyodide.runPython(IMPORT_EVERYTHING);
   forgetLibraries(pyodide._module);
   const body = await packPages(pyodide.makeMemorySnapshot()).arrayBuffer();
   const headers = { [DIGEST]: await sha256(body) };
-  for (const name of (await caches.keys()).filter((candidate) => candidate.startsWith(keepers))) {
+  for (const name of await caches.keys()) {
     const cache = await caches.open(name);
+    if (!await cache.match(files[0].kept)) continue;
     await cache.delete(image, { ignoreSearch: true }); // one that an older browser made
     await cache.put(image, new Response(body, { headers }));
   }
